@@ -1,5 +1,6 @@
 //! Puts the web client into the binary, if it was built: a table of all files
-//! in `web`, each with its compressed neighbours. Without it the table is
+//! in `web`, each as its compressed neighbours, or as it is if it has none: what
+//! the host needs uncompressed, it can make itself. Without it the table is
 //! empty, a warning says so, and so does the page.
 //!
 //! The files are copied first: a web build that begins meanwhile must not pull
@@ -14,7 +15,10 @@ use std::process::Command;
 use std::{env, fs, io};
 
 /// The compressed forms of a file: field of the table, end of the name.
-const FORMS: [(&str, &str); 2] = [("brotli", ".br"), ("gzip", ".gz")];
+const FORMS: [(&str, &str); 2] = [("brotli", ".br"), ("gzip", GZIP)];
+
+/// The form from which the plain one is made.
+const GZIP: &str = ".gz";
 
 const WITHOUT_CLIENT: &str = "the web client is not built, so this build of innkeeper will not \
                               have it; run `cargo xtask web --build` first (it needs Node)";
@@ -130,20 +134,20 @@ fn copy(
 fn table(files: &[(String, PathBuf)]) -> String {
     let mut table = String::from("static ASSETS: &[Asset] = &[\n");
     for (path, file) in files {
-        let forms = FORMS.map(|(field, end)| {
+        let compressed = |end: &str| {
             let mut compressed = file.clone().into_os_string();
             compressed.push(end);
-            let compressed = PathBuf::from(compressed);
-            match compressed.exists() {
-                true => format!("{field}: Some(include_bytes!({compressed:?}))"),
-                false => format!("{field}: None"),
-            }
-        });
-        let _ = writeln!(
-            table,
-            "    Asset {{ path: {path:?}, plain: include_bytes!({file:?}), {} }},",
-            forms.join(", ")
-        );
+            Some(PathBuf::from(compressed)).filter(|compressed| compressed.exists())
+        };
+        let field = |name: &str, file: Option<&Path>| match file {
+            Some(file) => format!("{name}: Some(include_bytes!({file:?}))"),
+            None => format!("{name}: None"),
+        };
+        let is_alone = compressed(GZIP).is_none();
+        let plain = field("plain", Some(file.as_path()).filter(|_| is_alone));
+        let forms = FORMS.map(|(name, end)| field(name, compressed(end).as_deref()));
+        let forms = forms.join(", ");
+        let _ = writeln!(table, "    Asset {{ path: {path:?}, {plain}, {forms} }},");
     }
     table.push_str("];\n");
     table

@@ -3,7 +3,7 @@
 #![no_main]
 
 use innkeeper_fuzz::said;
-use innkeeper_protocol::gates::{SnapshotForGates, down};
+use innkeeper_protocol::gates::{Object, SnapshotForGates, down};
 use innkeeper_protocol::record::GateFacts;
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
@@ -12,7 +12,10 @@ fuzz_target!(|data: &[u8]| {
     let Some((version, choice, json)) = said(data) else {
         return;
     };
-    let object = |key: &str| json.get(key).and_then(Value::as_object).cloned();
+    let object = |key: &str| {
+        let object = json.get(key).and_then(Value::as_object);
+        object.cloned().map(Object::from)
+    };
     let facts = GateFacts {
         session: (choice & 1 == 0).then(|| "x:session".into()),
         is_default_chat: choice & 2 == 0,
@@ -29,7 +32,7 @@ fuzz_target!(|data: &[u8]| {
     down::snapshot(version, snapshot);
     for method in ["initialize", "reconnect", "listSessions", "fetchTurns"] {
         if let Value::Object(result) = &json {
-            down::result(version, method, &mut result.clone());
+            down::result(version, method, &mut result.clone().into());
         }
     }
     for method in [

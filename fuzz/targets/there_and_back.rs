@@ -42,7 +42,7 @@ fuzz_target!(|data: &[u8]| {
         session,
         extra: None,
     };
-    let again = down::action(version, &raised.channel, raised.action.into(), &facts);
+    let again = down::action(version, &raised.channel, raised.action, &facts);
     assert_eq!(again.len(), 1, "{action}");
     let again = mirror.read_action(again[0].action.clone().into());
     assert_eq!(again, Ok(action));

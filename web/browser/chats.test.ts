@@ -69,7 +69,7 @@ describe("chats of a session", () => {
     expect(await page.locator(".user-bubble").allInnerTexts()).toEqual(["the roof"]);
   });
 
-  test("another one is made the main chat, for everybody", async () => {
+  test("another one is made the main chat, for everyone", async () => {
     const page = await open();
     await newSession(page);
     await play(page, "the house");

@@ -154,6 +154,13 @@ describe("an approval", () => {
     expect(await page.locator(".tool-title").innerText()).toBe("Remove b");
   });
 
+  test("shows a command once", async () => {
+    const page = await open();
+    await newSession(page);
+    await tell(page, call({ toolInput: JSON.stringify({ command: "make   all" }), invocationMessage: "make all", confirmationTitle: "Run this command?" }));
+    expect((await dock(page).innerText()).match(/make\s+all/g)).toHaveLength(1);
+  });
+
   test("shows what an agent says in words: a plan, or the text of a request", async () => {
     const page = await open();
     await newSession(page);

@@ -70,6 +70,24 @@ test("a double click on Changes opens and closes them, and hits nothing else", a
   expect(await setting()).toBe(before);
 });
 
+test.each([
+  ["next to a pane", { width: 1000, height: 640 }],
+  ["on a phone", { width: 390, height: 700 }],
+])("what sends stays at the end of the editor, however long the names next to it are, %s", async (_, viewport) => {
+  const page = await open("#/", { viewport });
+  await newSession(page);
+  await page.goto(`${page.url()}?pane=changes`);
+  if (viewport.width < 500) await page.goBack();
+  const ends = await page.locator(".composer-bar").evaluate((bar) => {
+    for (const name of bar.querySelectorAll(".picker > span:first-of-type")) name.textContent = "A name that nobody would have thought of";
+    const [outer, send] = [bar, bar.querySelector(".send")].map((element) => element?.getBoundingClientRect());
+    return outer && send ? { right: outer.right - send.right, bottom: outer.bottom - send.bottom, left: send.left - outer.left } : undefined;
+  });
+  expect(ends?.right).toBeLessThan(16);
+  expect(ends?.bottom).toBeLessThan(16);
+  expect(ends?.left).toBeGreaterThan(100);
+});
+
 describe("notices", () => {
   test("the same words are counted, errors stay, and the rest goes by itself", async () => {
     const page = await open();

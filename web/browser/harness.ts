@@ -12,7 +12,7 @@ import { afterAll, beforeAll, expect, onTestFinished } from "vitest";
 
 const root = new URL("../../", import.meta.url).pathname;
 const target = process.env["CARGO_TARGET_DIR"] ?? join(root, "target");
-const program = process.env["INNKEEPER_BIN"] ?? join(target, "debug/innkeeper");
+export const program = process.env["INNKEEPER_BIN"] ?? join(target, "debug/innkeeper");
 const browsers = [process.env["CHROMIUM"], "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 
 export interface TestHost {
@@ -28,7 +28,7 @@ export async function startHost(
   flags: string[] = ["--without-connection-token"],
   { port = "0", keep, agents = ["--agents", "script"], path = process.env["PATH"] }: { port?: string; keep?: string; agents?: string[]; path?: string } = {},
 ): Promise<TestHost> {
-  if (!existsSync(program)) throw new Error(`there is no host at ${program}; build it with \`cargo build -p innkeeper\``);
+  if (!existsSync(program)) throw new Error(`${program} does not exist; build it with \`cargo build -p innkeeper\``);
   const directory = keep ?? mkdtempSync(join(tmpdir(), "innkeeper-web-"));
   const ready = join(directory, "ready.json");
   rmSync(ready, { force: true });
@@ -223,18 +223,18 @@ async function arrived(page: Page): Promise<void> {
   });
 }
 
-/** What axe calls serious or critical on the page as it is now. */
-export async function axeFindings(page: Page): Promise<string[]> {
+/** What axe finds on the page as it is now: what it calls serious or critical, or anything at all. */
+export async function axeFindings(page: Page, least: "serious" | "anything" = "serious"): Promise<string[]> {
   await page.evaluate(axe);
   await arrived(page);
-  return page.evaluate(async () => {
+  return page.evaluate(async (isAnything) => {
     interface Result {
       violations: { id: string; impact: string; nodes: { html: string; failureSummary: string }[] }[];
     }
     const { axe: checker } = globalThis as never as { axe: { run(): Promise<Result> } };
     const { violations } = await checker.run();
     return violations
-      .filter(({ impact }) => impact === "serious" || impact === "critical")
+      .filter(({ impact }) => isAnything || impact === "serious" || impact === "critical")
       .map(({ id, nodes }) => `${id}: ${nodes.map(({ html, failureSummary }) => `${html.slice(0, 160)} ${failureSummary}`).join(" | ")}`);
-  });
+  }, least === "anything");
 }

@@ -91,7 +91,7 @@ describe("files", () => {
     const target = page.locator(".file-line.is-target");
     await target.waitFor();
     expect(await target.innerText()).toMatch(/41\s*export const v40 = 40;/);
-    await page.locator(".file-browser").getByRole("button", { name: "menu.txt" }).click();
+    await page.locator(".file-browser").getByRole("button", { name: "menu.txt", exact: true }).click();
     await page.locator(".file-line", { hasText: "bread" }).waitFor();
     expect(await axeFindings(page)).toEqual([]);
   });

@@ -1,11 +1,11 @@
 // What the host says besides the state of sessions: MCP servers on their own
-// channels, and its metrics.
+// channels, its log, its turns and its metrics.
 
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { axeFindings, hostAndBrowser, play, sessionIn } from "./harness";
+import { axeFindings, hostAndBrowser, newSession, play, sessionIn } from "./harness";
 
 const place = mkdtempSync(join(tmpdir(), "innkeeper-web-"));
 
@@ -63,6 +63,22 @@ test("a server says itself what it offers, and what has changed", async () => {
   await offer.getByText("Latest log message: info: one more").waitFor();
   await page.locator("img.customization-icon").waitFor();
   expect(elsewhere).toEqual([]);
+});
+
+test("the log of the host and its turns are in the settings while they are open", async () => {
+  const page = await inn.open("#/settings");
+  await page.getByText("Host log").click();
+  await page.getByText("Turns and tools of the host").click();
+  await page.getByText("Waiting for a turn or a tool call to end…").waitFor();
+  const other = await inn.open();
+  await newSession(other);
+  await play(other, "hello");
+  await page.getByRole("cell", { name: /^turn .*script/ }).waitFor();
+  await page.getByRole("cell", { name: /^a client creates a session/ }).waitFor();
+  // Another level is another channel, which begins anew.
+  await page.getByLabel("Least level").selectOption("error");
+  await page.getByText("Waiting for messages…").waitFor();
+  expect(await axeFindings(page)).toEqual([]);
 });
 
 test("the metrics of the host are in the settings", async () => {

@@ -45,11 +45,27 @@ describe("tool calls in a row", () => {
     await send(page, scenario(tool("Asks", { confirm: "ask" }), { awaitSteering: true }));
     await page.getByText("Waiting for you").waitFor();
     await page.clock.fastForward(600_000);
+    await expect.poll(() => page.locator(".working .elapsed").innerText()).toMatch(/^10 min/);
     await page.keyboard.press("Alt+y");
     await page.getByText("Working", { exact: true }).waitFor();
     await page.clock.fastForward(5_000);
     await expect.poll(() => page.locator(".working .elapsed").innerText()).toMatch(/^\d+(\.\d)? s$/);
   });
+});
+
+test("the footer of a turn says how long the agent worked, also to a page that was not there", async () => {
+  const page = await open();
+  await newSession(page);
+  await send(page, scenario(tool("Asks", { confirm: "ask" })));
+  await page.getByText("Waiting for you").waitFor();
+  // The host's own clock counts this.
+  await page.waitForFunction((since) => Date.now() - since > 1_500, await page.evaluate(() => Date.now()));
+  await page.keyboard.press("Alt+y");
+  await page.locator(".turn-footer").waitFor();
+  await page.reload();
+  const time = page.locator(".turn-footer [title^='Without the']");
+  await time.waitFor();
+  expect(await time.getAttribute("title")).toMatch(/^Without the [1-9]\d*(\.\d)? s that it waited for you$/);
 });
 
 describe("what tools print", () => {
@@ -153,6 +169,18 @@ describe("to-dos and sub-agents", () => {
     await send(page, "go on");
     await page.locator(".turn-footer").waitFor();
     await expect.poll(() => pinned.count()).toBe(0);
+  });
+
+  test("to-dos are one line while something is to be decided", async () => {
+    const page = await open();
+    await newSession(page);
+    const made = { tool: { name: "plan", title: "Plan", result: { success: true, text: plan(false) } } };
+    await send(page, scenario(made, tool("Asks", { confirm: "ask" }), { awaitSteering: true }));
+    const pinned = page.getByRole("region", { name: "To-dos of the agent" });
+    await expect.poll(() => pinned.locator(".pinned-current").innerText()).toBe("Change");
+    expect(await pinned.locator(".todo-now").count()).toBe(0);
+    await page.keyboard.press("Alt+y");
+    await pinned.locator(".todo-now").waitFor();
   });
 
   test("the chat of a sub-agent says what it is, and leads back", async () => {

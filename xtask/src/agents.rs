@@ -1,5 +1,6 @@
 //! `cargo xtask agents`: real agents behind the real host, with a model that
-//! plays scripts. It installs them with npm, so it is not part of the tests.
+//! plays scripts. It installs them from npm and PyPI, so it is not part of the
+//! tests.
 
 use std::process::Command;
 

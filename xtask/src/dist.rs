@@ -3,10 +3,11 @@
 //!
 //! `build` makes the program, `notices` collects the licences of what is in it,
 //! `tree` lays out the files, `debian` and `recipes` pack them, and `check`
-//! installs the package in a bare system and takes it off again. Archives are
+//! installs the package in a bare system, with an `agent`, and takes it off again. Archives are
 //! written by GNU tar, with the time of the last commit, so that the same
 //! source gives the same archives.
 
+mod agent;
 mod build;
 mod check;
 mod debian;

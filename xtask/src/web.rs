@@ -64,6 +64,12 @@ pub(crate) fn check() -> Result<()> {
     Ok(())
 }
 
+/// One turn in a browser, on a host that runs: what was seen.
+pub(crate) fn turn(address: &str) -> Result<String> {
+    install()?;
+    tools::output_or_reason(npm().args(["run", "--silent", "turn", "--", address]))
+}
+
 /// What browser tests need besides Node: the reason why they cannot run, if
 /// there is no Chromium and it cannot be installed either.
 pub(crate) fn without_browser() -> Option<String> {

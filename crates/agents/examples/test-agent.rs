@@ -16,7 +16,7 @@
 //! | `stays` | does not end when its input does |
 //! | `journal` | a file to which it adds the name of each method that it is asked |
 //! | `doom` | a file; if it is there when the program starts, it ends at once, or with the method that the file names |
-//! | `signIn` | a sign-in that it wants: `on` is the method that it refuses until the `file` is there, or until the `variable` has the `value`; `authenticate` says `lines`, asks `ask`, and makes the file unless it `hangs` |
+//! | `signIn` | a sign-in that it wants: `on` is the method that it refuses until the `file` is there, or until the `variable` has the `value`; `authenticate` says `lines`, asks `ask`, and makes the file unless it `hangs`, or `needs` another variable with the value |
 //! | `pidFile` | a file to which it writes the number of its process |
 //!
 //! Steps: `update`, `request` (its answer is said if `say` is set, not awaited
@@ -161,6 +161,12 @@ impl TestAgent {
             }
             if wants["hangs"] == true {
                 return;
+            }
+            if let Some(needed) = wants["needs"].as_str()
+                && std::env::var(needed).ok().as_deref() != wants["value"].as_str()
+            {
+                let error = json!({"code": -32603, "message": format!("{needed} is not set")});
+                return write(&json!({"jsonrpc": "2.0", "id": message["id"], "error": error}));
             }
             let _ = File::create(wants["file"].as_str().unwrap_or_default());
         } else if wants["on"] == method && !is_signed_in(&wants) {

@@ -40,6 +40,11 @@ pub enum InstallError {
     Version(String),
     #[error("{what} is needed to install it, and was not found; install {what} and try again")]
     Missing { what: &'static str },
+    #[error(
+        "{spec} needs Python {wanted}, and none was found; install such a Python, or uv, \
+         which can fetch one, and try again"
+    )]
+    Python { spec: String, wanted: String },
     #[error("{command} {how}{}", quoted(said))]
     Failed {
         command: String,

@@ -4,12 +4,18 @@
 //! *Invariant*: once a backend is over (closed by the host, or after its own
 //! last word), none of its events enters the report channel any more.
 
+mod pace;
+
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use innkeeper_protocol::TurnId;
 use innkeeper_protocol::agent::{AgentCommand, AgentEvent, AgentReport, BackendId, TurnEvent};
 use tokio::sync::mpsc::error::TrySendError;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Mutex, mpsc, watch};
+use tokio::time::Instant;
+
+use pace::{Pace, Step};
 
 /// The commands for one backend, in order. The first one, `Open`, is not
 /// among them: it is what the backend is started with.
@@ -41,6 +47,8 @@ pub struct EventSink {
     backend: BackendId,
     reports: mpsc::Sender<AgentReport>,
     over: watch::Sender<bool>,
+    /// Locked while events of turns are told, so that they keep their order.
+    pace: Arc<Mutex<Pace>>,
 }
 
 impl EventSink {
@@ -51,6 +59,16 @@ impl EventSink {
     /// Reports an event, waiting for room: this is what holds back an agent
     /// that says more than the host can take. Silent once the backend is over.
     pub async fn emit(&self, event: AgentEvent) {
+        if is_last_word(&event) {
+            let mut pace = self.pace.lock().await;
+            for (turn, event) in pace.end_all() {
+                self.report(AgentEvent::Turn { turn, event }).await;
+            }
+        }
+        self.report(event).await;
+    }
+
+    async fn report(&self, event: AgentEvent) {
         let Some(permit) = self.room().await else {
             return;
         };
@@ -84,10 +102,31 @@ impl EventSink {
         }
     }
 
-    /// Reports an event of a turn, waiting for room.
+    /// Reports an event of a turn, waiting for room. What a call shows may be
+    /// reported later, if it is large and was just replaced.
     pub async fn turn(&self, turn: &TurnId, event: TurnEvent) {
-        let turn = turn.clone();
-        self.emit(AgentEvent::Turn { turn, event }).await;
+        let mut pace = self.pace.lock().await;
+        match pace.take(turn, event) {
+            Step::Tell(events) => {
+                for event in events {
+                    let turn = turn.clone();
+                    self.report(AgentEvent::Turn { turn, event }).await;
+                }
+            }
+            Step::Later(Some(due)) => {
+                tokio::spawn(self.clone().tell_later(due));
+            }
+            Step::Later(None) => {}
+        }
+    }
+
+    /// Reports what calls show when it is time.
+    async fn tell_later(self, due: Instant) {
+        tokio::time::sleep_until(due).await;
+        let mut pace = self.pace.lock().await;
+        for (turn, event) in pace.due() {
+            self.report(AgentEvent::Turn { turn, event }).await;
+        }
     }
 }
 
@@ -145,6 +184,10 @@ pub(crate) fn link(
         backend,
         reports,
         over,
+        pace: Arc::default(),
     };
     (handle, CommandStream(stream), sink)
 }
+
+#[cfg(test)]
+mod tests;

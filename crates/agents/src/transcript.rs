@@ -198,7 +198,7 @@ pub(crate) fn taken_up(parts: &[ResponsePart]) -> String {
         "" => String::new(),
         said => format!(" So far you said and did:\n\n{said}\n"),
     };
-    format!("(The turn was interrupted.{so_far} Go on where it stopped; do not begin anew.)")
+    format!("(The turn was interrupted.{so_far} Continue where it stopped; do not start over.)")
 }
 
 /// The end of what an interrupted turn was waiting for: it will be asked again,

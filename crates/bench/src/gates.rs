@@ -20,22 +20,33 @@ use crate::callgrind::instructions;
 
 const TIMES: u64 = 1_000;
 
-/// Streamed text, text that is not plain, and something that all gates look
-/// into.
-const KINDS: [&str; 3] = ["text", "text with _meta", "tool call"];
+/// Streamed text, text that is not plain, and what all gates look into: a call
+/// that asks for consent, the same with all that older versions lack, and its
+/// result.
+const KINDS: [&str; 5] = [
+    "text",
+    "text with _meta",
+    "tool call",
+    "tool call, all fields",
+    "tool result",
+];
 
 pub(crate) fn run() -> Result<()> {
-    println!("\nInstructions to encode one action (callgrind)\n");
+    println!("\nInstructions to encode one action, and compared with 1.0.0 (callgrind)\n");
     println!("| version | {} |", KINDS.join(" | "));
-    println!("| ---: | ---: | ---: | ---: |");
+    println!("| ---: |{}", " ---: |".repeat(KINDS.len()));
+    let mut newest = Vec::new();
     for version in Version::ALL.into_iter().rev() {
         let mut row = format!("| {version} |");
-        for kind in KINDS {
+        for (place, kind) in KINDS.into_iter().enumerate() {
             let count = |times: u64| {
                 instructions(&["encode", &version.to_string(), kind, &times.to_string()])
             };
             let each = (count(2 * TIMES)? as f64 - count(TIMES)? as f64) / TIMES as f64;
-            let _ = write!(row, " {each:.0} |");
+            if place == newest.len() {
+                newest.push(each);
+            }
+            let _ = write!(row, " {each:.0} ({:.2}) |", each / newest[place]);
         }
         println!("{row}");
     }
@@ -68,41 +79,51 @@ fn opening() -> Result<()> {
     Ok(())
 }
 
-/// The part that is counted.
-pub(crate) fn open_chat(version: &str, times: u64) -> Result<()> {
+/// The part that is counted. `anew`: every time is the first.
+pub(crate) fn open_chat(version: &str, times: u64, anew: bool) -> Result<()> {
     let version = Version::from_name(version).context("a version")?;
     let turns = (0..TURNS).map(|number| {
         let turn = serde_json::from_value(turn(number))?;
         StoredTurn::new(&turn)
     });
-    let turns = turns.collect::<Result<_, serde_json::Error>>()?;
+    let turns: Vec<StoredTurn> = turns.collect::<Result<_, serde_json::Error>>()?;
     let head: ChatState = serde_json::from_value(json!({
         "resource": "ahp-chat:/bench", "title": "Bench", "status": 1,
         "modifiedAt": "2026-01-01T00:00:00.000Z", "turns": [],
     }))?;
-    let snapshot = Snapshot {
-        resource: "ahp-chat:/bench".into(),
-        state: SnapshotState::Chat(Box::new(ChatSnapshot { head, turns })),
-        from_seq: 123_456.into(),
-        extra: None,
-        inputs: Arc::default(),
+    let message = |turns: Vec<StoredTurn>| {
+        let head = head.clone();
+        let snapshot = Snapshot {
+            resource: "ahp-chat:/bench".into(),
+            state: SnapshotState::Chat(Box::new(ChatSnapshot { head, turns })),
+            from_seq: 123_456.into(),
+            extra: None,
+            inputs: Arc::default(),
+        };
+        HostMessage::Reply {
+            id: RequestId::Number(1),
+            reply: Reply::Subscribe(SubscribeReply {
+                snapshot: Some(snapshot),
+            }),
+        }
     };
-    let message = HostMessage::Reply {
-        id: RequestId::Number(1),
-        reply: Reply::Subscribe(SubscribeReply {
-            snapshot: Some(snapshot),
-        }),
-    };
+    let forgotten =
+        |turn: &StoredTurn| StoredTurn::from_json(turn.id.clone(), Arc::clone(&turn.json));
     let mut bytes = 0;
+    let mut message_again = message(turns.clone());
     for _ in 0..times {
-        encode_each(&message, version, |frame| bytes += frame.len());
+        if anew {
+            message_again = message(turns.iter().map(forgotten).collect());
+        }
+        let message = &message_again;
+        encode_each(message, version, |frame| bytes += frame.len());
     }
     std::hint::black_box(bytes);
     Ok(())
 }
 
 /// A turn of an agent that looks at a file, edits it and says so.
-fn turn(number: usize) -> Value {
+pub(crate) fn turn(number: usize) -> Value {
     let call = |id: &str, name: &str| {
         json!({
             "kind": "toolCall",
@@ -157,20 +178,38 @@ fn action(kind: &str) -> Value {
         "type": "chat/delta", "turnId": "turn-1", "partId": "p1",
         "content": "the quick brown fox ",
     });
+    let mut call = json!({
+        "type": "chat/toolCallReady", "turnId": "turn-1", "toolCallId": "c1",
+        "invocationMessage": {"markdown": "Run `make`"}, "toolInput": "{\"command\":\"make\"}",
+        "confirmationTitle": "Run a command?", "editable": true,
+        "options": [
+            {"id": "yes", "label": "Yes", "kind": "approve"},
+            {"id": "no", "label": "No", "kind": "deny"},
+        ],
+    });
     match kind {
         "text" => text,
         "text with _meta" => {
             text["_meta"] = json!({"by": "somebody"});
             text
         }
-        _ => json!({
-            "type": "chat/toolCallReady", "turnId": "turn-1", "toolCallId": "c1",
-            "invocationMessage": {"markdown": "Run `make`"}, "toolInput": "{\"command\":\"make\"}",
-            "confirmationTitle": "Run a command?", "editable": true,
-            "options": [
-                {"id": "yes", "label": "Yes", "kind": "approve"},
-                {"id": "no", "label": "No", "kind": "deny"},
-            ],
+        "tool result" => json!({
+            "type": "chat/toolCallComplete", "turnId": "turn-1", "toolCallId": "c1",
+            "result": {
+                "success": true, "pastTenseMessage": {"markdown": "Ran `make`"},
+                "content": [
+                    {"type": "text", "text": "cc -o a a.c\n".repeat(20)},
+                    {"type": "terminal", "resource": "ahp-terminal:/1", "title": "make",
+                     "result": {"exitCode": 0, "preview": "cc -o a a.c"}},
+                ],
+            },
         }),
+        "tool call" => call,
+        _ => {
+            call["contributor"] = json!({"kind": "client", "clientId": "web"});
+            call["intention"] = "Build it".into();
+            call["riskAssessment"] = json!({"kind": "judge", "status": "loading"});
+            call
+        }
     }
 }

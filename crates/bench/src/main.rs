@@ -3,7 +3,7 @@
 //! is what counts.
 //!
 //! `cargo xtask bench` runs all of them; a name (`fanout`, `paced`, `slow`, `latency`, `agents`,
-//! `start`, `stores`, `history`, `gates`, `files`, `changes`, `prompts`, `memory`, `hostile`) runs one; `load URL SUBSCRIBERS DELTAS` puts a
+//! `start`, `stores`, `history`, `gates`, `opening`, `growth`, `files`, `changes`, `prompts`, `memory`, `hostile`) runs one; `load URL SUBSCRIBERS DELTAS` puts a
 //! host that runs already under load, for a profiler. The other subcommands are
 //! parts that run as processes of their own.
 
@@ -14,10 +14,12 @@ mod changes;
 mod fanout;
 mod files;
 mod gates;
+mod growth;
 mod history;
 mod hostile;
 mod latency;
 mod memory;
+mod opening;
 mod paced;
 mod process;
 mod prompts;
@@ -41,7 +43,8 @@ fn main() -> Result<()> {
         ["chunk-agent"] => agents::agent(),
         ["paced-agent"] => paced::agent(),
         ["encode", version, kind, times] => gates::encode(version, kind, times.parse()?),
-        ["open-chat", version, times] => gates::open_chat(version, times.parse()?),
+        ["open-chat", version, times] => gates::open_chat(version, times.parse()?, false),
+        ["open-chat-anew", version, times] => gates::open_chat(version, times.parse()?, true),
         ["feed-deltas", turns, deltas] => history::feed(turns.parse()?, deltas.parse()?),
         [] => {
             runtime()?.block_on(fanout::run(&fanout::SUBSCRIBERS))?;
@@ -54,6 +57,8 @@ fn main() -> Result<()> {
             runtime()?.block_on(stores::run(None))?;
             history::run()?;
             gates::run()?;
+            runtime()?.block_on(opening::run())?;
+            runtime()?.block_on(growth::run())?;
             files::run()?;
             changes::run()?;
             runtime()?.block_on(prompts::run())?;
@@ -86,6 +91,8 @@ fn main() -> Result<()> {
         ["stores", part] => runtime()?.block_on(stores::run(Some(part))),
         ["history"] => history::run(),
         ["gates"] => gates::run(),
+        ["opening"] => runtime()?.block_on(opening::run()),
+        ["growth"] => runtime()?.block_on(growth::run()),
         ["files"] => files::run(),
         ["changes"] => changes::run(),
         ["prompts"] => runtime()?.block_on(prompts::run()),
@@ -94,7 +101,7 @@ fn main() -> Result<()> {
         ["hostile", attack] => runtime()?.block_on(hostile::run(Some(attack))),
         _ => bail!(
             "usage: innkeeper-bench [fanout [N] | versions N | paced [N | pipe] | slow | latency | agents | start | \
-             stores [PART] | history | gates | files | changes | prompts | memory | hostile [ATTACK]]"
+             stores [PART] | history | gates | opening | growth | files | changes | prompts | memory | hostile [ATTACK]]"
         ),
     }
 }

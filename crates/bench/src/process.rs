@@ -100,6 +100,14 @@ impl Server {
         })
     }
 
+    /// Ends it as a user does, and waits until it has gone.
+    pub(crate) fn end(mut self) -> Result<()> {
+        let id = self.child.id().to_string();
+        Command::new("kill").args(["-TERM", &id]).status()?;
+        self.child.wait()?;
+        Ok(())
+    }
+
     /// The CPU time of the threads that it has, to the nanosecond.
     pub(crate) fn cpu(&self) -> Result<Duration> {
         let mut nanos = 0;

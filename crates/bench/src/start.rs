@@ -97,7 +97,7 @@ fn millis(time: Duration) -> f64 {
 }
 
 /// Writes sessions as a host would have, without running one.
-fn store_sessions(directory: &Path, count: usize) -> Result<()> {
+pub(crate) fn store_sessions(directory: &Path, count: usize) -> Result<()> {
     let mut store = SqliteStore::open(directory, StoreOptions::default())?;
     for first in (0..count).step_by(500) {
         let batches = (first..(first + 500).min(count)).map(stored_session);
@@ -106,7 +106,7 @@ fn store_sessions(directory: &Path, count: usize) -> Result<()> {
     Ok(Box::new(store).close()?)
 }
 
-fn stored_session(index: usize) -> Result<StoreBatch> {
+pub(crate) fn stored_session(index: usize) -> Result<StoreBatch> {
     let uri = ChannelUri::from(format!("ahp-session:/stored-{index:05}"));
     let chat = ChannelUri::default_chat_of(uri.as_str());
     let modified = Timestamp::from_millis(1_700_000_000_000 + index as i64 * 1_000).to_string();

@@ -120,7 +120,7 @@ impl Agents {
             RpcError::new(
                 ahp_error_codes::PROVIDER_NOT_FOUND,
                 format!(
-                    "there is no agent `{}` here; this host has: {}",
+                    "unknown agent `{}`; this host has: {}",
                     wanted.unwrap_or("(default)"),
                     known.join(", ")
                 ),
@@ -317,8 +317,7 @@ const CLIENT_SETTINGS: [(&str, &str, &str, &[&str]); 2] = [
 fn root_schema() -> ConfigSchema {
     let default_agent = string_property(
         "Default agent",
-        "The agent of sessions that are created without one: the provider of one of the host's \
-         agents",
+        "Used for sessions that are created without naming an agent",
     );
     let mut properties = HashMap::from([(DEFAULT_AGENT.to_owned(), default_agent)]);
     for (key, title, description, choices) in CLIENT_SETTINGS {

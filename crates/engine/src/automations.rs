@@ -13,6 +13,7 @@ mod definition;
 mod dispatch;
 mod files;
 mod history;
+mod plugins;
 mod runs;
 mod starting;
 mod triggers;
@@ -22,8 +23,8 @@ use std::collections::{BTreeMap, VecDeque};
 use foldhash::HashMap;
 use innkeeper_protocol::newest::actions::{AutomationSetAction, StateAction};
 use innkeeper_protocol::newest::commands::{
-    AutomationCapabilities, AutomationCreateCapability, AutomationRunCancellationCapability,
-    AutomationScheduleCapabilities,
+    AutomationCapabilities, AutomationCreateCapability, AutomationCustomizationsCapability,
+    AutomationRunCancellationCapability, AutomationScheduleCapabilities,
 };
 use innkeeper_protocol::newest::state::{
     AutomationEntry, AutomationOperation, AutomationRunLifecycle, AutomationRunState,
@@ -47,6 +48,7 @@ pub(crate) use triggers::list_triggers;
 use cron::Schedule;
 use files::{Followed, Rested};
 use history::{HISTORY, PAGE};
+use plugins::Copying;
 use runs::Ending;
 
 /// How many runs of an automation may be under way.
@@ -65,6 +67,8 @@ pub(crate) struct Automations {
     /// Where runs worked that are over, and until when they may have left
     /// changes.
     left: Vec<(Timestamp, ChannelUri, Vec<String>)>,
+    /// Automations that wait for copies of plugins.
+    copying: BTreeMap<ChannelUri, Copying>,
     /// A run that waits may perhaps begin.
     review_waiting: bool,
     last_run: u64,
@@ -95,13 +99,15 @@ pub(crate) struct AutomationsMut<'a> {
 }
 
 /// What clients are told that this host can do.
-pub(crate) fn capabilities() -> AutomationCapabilities {
+pub(crate) fn capabilities(core: &Core) -> AutomationCapabilities {
+    let customizations = core.config.workspace.customizations;
+    let copies = customizations.enabled && customizations.copies;
     AutomationCapabilities {
         create: Some(AutomationCreateCapability {}),
         schedules: Some(AutomationScheduleCapabilities::default()),
         run_cancellation: Some(AutomationRunCancellationCapability {}),
         run_history_limit: i64::try_from(HISTORY).ok(),
-        customizations: None,
+        customizations: copies.then_some(AutomationCustomizationsCapability {}),
     }
 }
 
@@ -146,6 +152,7 @@ impl AutomationsMut<'_> {
         for AutomationRunRecord { state, notes } in runs {
             self.take_in_run(state, notes, interrupted);
         }
+        self.keep_known_copies();
         let all: Vec<ChannelUri> = self.own.known.keys().cloned().collect();
         for uri in all {
             let now = self.core().now;

@@ -2,25 +2,33 @@
 //! them each chat belongs to. Most are only ever listed, so they stay the JSON
 //! that the store has until somebody loads the session.
 
-use std::collections::{HashMap, VecDeque};
-use std::sync::Arc;
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::ops::Bound;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use innkeeper_protocol::newest::state::SessionSummary;
 use innkeeper_protocol::outgoing::{ListSessionsReply, SummaryItem};
+use innkeeper_protocol::record::pressed::Pressed;
 use innkeeper_protocol::record::{CatalogueRow, SummaryFacts};
 use innkeeper_protocol::rpc::RpcError;
 use innkeeper_protocol::telemetry::is_telemetry_channel;
 use innkeeper_protocol::{ChannelUri, Seq, Timestamp};
-use serde_json::value::{RawValue, to_raw_value};
+use serde::de::DeserializeOwned;
 
 use crate::core::Core;
 use crate::core::changeset_uri;
 
 #[derive(Debug)]
 pub(crate) struct Catalogue {
+    /// Changed by [`Self::put`] and [`Self::remove`] only, which keep the two
+    /// orders below.
     rows: HashMap<ChannelUri, Row>,
+    /// All of them in the order of pages, so that a page costs what is on it.
+    by_time: BTreeSet<(Reverse<Timestamp>, ChannelUri)>,
+    /// Those that were told in this life, the last one last.
+    by_telling: BTreeSet<(Seq, ChannelUri)>,
     /// The sessions of chats that are not their session's default chat.
     session_of_chat: HashMap<ChannelUri, ChannelUri>,
     /// The same of sessions that were disposed of lately. Until that is stored
@@ -42,7 +50,7 @@ struct Row {
 
 #[derive(Debug)]
 enum Summary {
-    Stored(Arc<RawValue>, Option<Arc<RawValue>>),
+    Stored(Pressed, Option<Pressed>),
     Live(Box<SessionSummary>, Box<SummaryFacts>),
 }
 
@@ -52,9 +60,9 @@ impl Summary {
         match self {
             Self::Live(summary, facts) => Some(((**summary).clone(), (**facts).clone())),
             Self::Stored(summary, facts) => {
-                let facts = facts.as_ref().map(|json| serde_json::from_str(json.get()));
-                let facts = facts.transpose().ok()?.unwrap_or_default();
-                Some((serde_json::from_str(summary.get()).ok()?, facts))
+                let facts = facts.as_ref().map(read_pressed);
+                let facts = facts.unwrap_or_else(|| Some(SummaryFacts::default()))?;
+                Some((read_pressed(summary)?, facts))
             }
         }
     }
@@ -64,19 +72,55 @@ impl Summary {
         let Self::Live(summary, facts) = self else {
             return None;
         };
-        let summary = to_raw_value(summary).ok()?;
+        let summary = serde_json::to_string(summary).ok()?;
         let facts = match facts.is_empty() {
             true => None,
-            false => Some(to_raw_value(facts).ok()?.into()),
+            false => Some(Pressed::of(&serde_json::to_string(facts).ok()?)),
         };
-        Some(Self::Stored(summary.into(), facts))
+        Some(Self::Stored(Pressed::of(&summary), facts))
     }
+
+    /// Those of some directories that the session works in, or below. What is
+    /// only stored is not read for this: it is enough that it names them.
+    fn works_in<'a>(&self, directories: &BTreeSet<&'a str>) -> Vec<&'a str> {
+        let within = |it: &str, directory: &str| {
+            let rest = it.strip_prefix(directory);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        let names = |json: &str, directory: &str| {
+            let mut found = json.match_indices(directory);
+            found.any(|(at, _)| {
+                let rest = json.get(at + directory.len()..);
+                rest.is_some_and(|rest| rest.starts_with(['/', '"']))
+            })
+        };
+        let all = directories.iter().copied();
+        match self {
+            Self::Stored(json, _) => match json.text() {
+                Ok(json) => all.filter(|it| names(&json, it)).collect(),
+                // Nobody knows, so nothing may go.
+                Err(_) => all.collect(),
+            },
+            Self::Live(summary, _) => {
+                let own = || summary.working_directories.iter().flatten();
+                all.filter(|it| own().any(|own| within(own, it))).collect()
+            }
+        }
+    }
+}
+
+pub(crate) fn read_pressed<T: DeserializeOwned>(json: &Pressed) -> Option<T> {
+    serde_json::from_str(&json.text().ok()?).ok()
 }
 
 impl Catalogue {
     /// The sessions that are stored, and their further chats with the sessions
     /// that these belong to.
     pub(crate) fn new(rows: Vec<CatalogueRow>, chats: Vec<(ChannelUri, ChannelUri)>) -> Self {
+        // From a sorted list, a tree is built at once.
+        let by_time = rows.iter();
+        let by_time = by_time.map(|row| (Reverse(row.modified_at), row.session.clone()));
+        let by_time = by_time.collect();
         let rows = rows.into_iter().map(|row| {
             let summary = Summary::Stored(row.summary, row.facts);
             let modified_at = row.modified_at;
@@ -91,6 +135,8 @@ impl Catalogue {
         });
         Self {
             rows: rows.collect(),
+            by_time,
+            by_telling: BTreeSet::new(),
             session_of_chat: chats.into_iter().collect(),
             lately_disposed: VecDeque::new(),
         }
@@ -196,39 +242,59 @@ impl Catalogue {
             modified_at: Timestamp::parse(&summary.modified_at).unwrap_or_default(),
             summary: Summary::Live(Box::new(summary.clone()), Box::new(facts.clone())),
         };
-        self.rows.insert(session.clone(), row);
+        self.put(session, row);
+    }
+
+    fn put(&mut self, session: &ChannelUri, row: Row) {
+        // The old order goes first: it is that of the row that is replaced.
+        let modified_at = row.modified_at;
+        let told_at = row.told_at;
+        let before = self.rows.insert(session.clone(), row);
+        if let Some(before) = &before {
+            self.forget_order(session, before);
+        }
+        self.by_time.insert((Reverse(modified_at), session.clone()));
+        if told_at > Seq::ZERO {
+            self.by_telling.insert((told_at, session.clone()));
+        }
+    }
+
+    fn forget_order(&mut self, session: &ChannelUri, row: &Row) {
+        let session = session.clone();
+        self.by_telling.remove(&(row.told_at, session.clone()));
+        self.by_time.remove(&(Reverse(row.modified_at), session));
     }
 
     /// The summaries that were told after a number in this life of the host,
     /// at most so many of the latest.
     pub(crate) fn told_after(&self, seq: Seq, most: usize) -> Vec<(SessionSummary, SummaryFacts)> {
-        let told = self.rows.iter().filter(|(_, row)| row.told_at > seq);
-        let mut told: Vec<(&ChannelUri, &Row)> = told.collect();
-        told.sort_by_key(|(uri, row)| (row.told_at, *uri));
-        let left_out = told.len().saturating_sub(most);
-        let told = told.drain(left_out..);
-        told.filter_map(|(_, row)| row.summary.read()).collect()
+        let mut told: Vec<&ChannelUri> = self
+            .by_telling
+            .iter()
+            .rev()
+            .take(most)
+            .take_while(|(told_at, _)| *told_at > seq)
+            .map(|(_, uri)| uri)
+            .collect();
+        told.reverse();
+        let rows = told.into_iter().filter_map(|uri| self.rows.get(uri));
+        rows.filter_map(|row| row.summary.read()).collect()
     }
 
-    /// Whether any session works in a directory or below it. What is only
-    /// stored is not read for this: it is enough that it names the directory.
-    pub(crate) fn works_in(&self, directory: &str) -> bool {
-        self.rows.values().any(|row| match &row.summary {
-            Summary::Stored(json, _) => {
-                let mut found = json.get().match_indices(directory);
-                found.any(|(at, _)| {
-                    let rest = json.get().get(at + directory.len()..);
-                    rest.is_some_and(|rest| rest.starts_with(['/', '"']))
-                })
+    /// Of some directories, those in which or below which no session works. All
+    /// are looked for at once, as each session has to be looked at.
+    pub(crate) fn unused<'a>(&self, directories: &'a BTreeSet<String>) -> Vec<&'a String> {
+        let mut left: BTreeSet<&str> = directories.iter().map(String::as_str).collect();
+        for row in self.rows.values() {
+            if left.is_empty() {
+                break;
             }
-            Summary::Live(summary, _) => {
-                let mut all = summary.working_directories.iter().flatten();
-                all.any(|it| {
-                    let rest = it.strip_prefix(directory);
-                    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-                })
+            for used in row.summary.works_in(&left) {
+                left.remove(used);
             }
-        })
+        }
+        let is_left = |it: &&String| left.contains(it.as_str());
+        directories.iter().filter(is_left).collect()
     }
 
     pub(crate) fn sessions(&self) -> impl Iterator<Item = &ChannelUri> {
@@ -236,7 +302,11 @@ impl Catalogue {
     }
 
     pub(crate) fn remove(&mut self, session: &ChannelUri) -> bool {
-        self.rows.remove(session).is_some()
+        let row = self.rows.remove(session);
+        if let Some(row) = &row {
+            self.forget_order(session, row);
+        }
+        row.is_some()
     }
 
     /// One page, most recently modified first.
@@ -245,32 +315,25 @@ impl Catalogue {
         limit: usize,
         cursor: Option<&str>,
     ) -> Result<ListSessionsReply, RpcError> {
-        let after = match cursor {
-            Some(cursor) => Some(read_cursor(cursor).ok_or_else(|| {
-                RpcError::invalid_params("the cursor is not one that this host has given out")
-            })?),
-            None => None,
+        let begins = match cursor {
+            Some(cursor) => {
+                let (modified_at, uri) = read_cursor(cursor).ok_or_else(|| {
+                    RpcError::invalid_params("the cursor is not one that this host has given out")
+                })?;
+                Bound::Excluded((Reverse(modified_at), ChannelUri::from(uri)))
+            }
+            None => Bound::Unbounded,
         };
-        let key = |(uri, row): &(&ChannelUri, &Row)| {
-            (std::cmp::Reverse(row.modified_at), uri.to_string())
-        };
-        let mut rows: Vec<(&ChannelUri, &Row)> = self.rows.iter().collect();
-        if let Some((modified_at, uri)) = after {
-            let after = (std::cmp::Reverse(modified_at), uri);
-            rows.retain(|row| key(row) > after);
-        }
-        rows.sort_by(|(a_uri, a), (b_uri, b)| {
-            b.modified_at
-                .cmp(&a.modified_at)
-                .then_with(|| a_uri.cmp(b_uri))
-        });
-        let more = rows.len() > limit;
-        rows.truncate(limit);
-        let next_cursor = match rows.last() {
-            Some((uri, row)) if more => Some(write_cursor(row.modified_at, uri)),
+        let mut rows = self.by_time.range((begins, Bound::Unbounded));
+        let page: Vec<_> = rows.by_ref().take(limit).collect();
+        let next_cursor = match page.last() {
+            Some((Reverse(modified_at), uri)) if rows.next().is_some() => {
+                Some(write_cursor(*modified_at, uri))
+            }
             _ => None,
         };
-        let items = rows.iter().map(|(_, row)| match &row.summary {
+        let items = page.iter().filter_map(|(_, uri)| self.rows.get(uri));
+        let items = items.map(|row| match &row.summary {
             Summary::Stored(json, facts) => SummaryItem::Stored(json.clone(), facts.clone()),
             Summary::Live(summary, facts) => SummaryItem::Live(summary.clone(), facts.clone()),
         });
@@ -302,7 +365,7 @@ mod tests {
                     session: format!("ahp-session:/{n}").into(),
                     // Two at a time were modified in the same millisecond.
                     modified_at: Timestamp::from_millis(n / 2),
-                    summary: RawValue::from_string(n.to_string()).unwrap().into(),
+                    summary: Pressed::of(&n.to_string()),
                     facts: None,
                 })
                 .collect(),
@@ -338,9 +401,7 @@ mod tests {
         let row = |at: &str| CatalogueRow {
             session: "ahp-session:/1".into(),
             modified_at: Timestamp::from_millis(0),
-            summary: RawValue::from_string(format!(r#"{{"workingDirectories":["{at}"]}}"#))
-                .unwrap()
-                .into(),
+            summary: Pressed::of(&format!(r#"{{"workingDirectories":["{at}"]}}"#)),
             facts: None,
         };
         for (at, works_there) in [
@@ -350,8 +411,50 @@ mod tests {
             ("file:///t", false),
         ] {
             let catalogue = Catalogue::new(vec![row(at)], Vec::new());
-            assert_eq!(catalogue.works_in("file:///t/1"), works_there, "{at}");
+            let trees = ["file:///t/1".to_owned(), "file:///t/2".to_owned()].into();
+            let unused = catalogue.unused(&trees);
+            assert_eq!(
+                !unused.contains(&&"file:///t/1".to_owned()),
+                works_there,
+                "{at}"
+            );
+            assert!(unused.contains(&&"file:///t/2".to_owned()), "{at}");
         }
+    }
+
+    #[test]
+    fn a_session_that_changes_moves_to_the_first_page_and_is_told_last() {
+        let mut catalogue = catalogue(3);
+        let summary = |title: &str, second: u32| -> SessionSummary {
+            serde_json::from_value(serde_json::json!({
+                "resource": "ahp-session:/0", "provider": "p", "title": title, "status": 1,
+                "createdAt": "1970-01-01T00:00:00.000Z",
+                "modifiedAt": format!("1970-01-01T00:00:0{second}.000Z"),
+            }))
+            .unwrap()
+        };
+        let facts = SummaryFacts::default();
+        let (first, other) = ("ahp-session:/0".into(), "ahp-session:/1".into());
+        catalogue.set_live(&first, (&summary("a", 1), &facts), 5.into());
+        catalogue.set_live(&other, (&summary("b", 2), &facts), 6.into());
+        catalogue.set_live(&first, (&summary("c", 3), &facts), 7.into());
+        catalogue.rest(&first);
+        let page = catalogue.page(10, None).unwrap();
+        let titles = page.items.iter().map(|item| {
+            let row: serde_json::Value = serde_json::to_value(item).unwrap();
+            row["title"].as_str().unwrap_or("2").to_owned()
+        });
+        assert_eq!(titles.collect::<Vec<_>>(), ["c", "b", "2"]);
+        let told = |after: u64, most| {
+            let told = catalogue.told_after(after.into(), most).into_iter();
+            told.map(|(row, _)| row.title).collect::<Vec<_>>()
+        };
+        assert_eq!(told(4, 10), ["b", "c"]);
+        assert_eq!(told(6, 10), ["c"]);
+        assert_eq!(told(4, 1), ["c"]);
+        assert_eq!(told(7, 10), [""; 0]);
+        assert!(catalogue.remove(&first) && !catalogue.remove(&first));
+        assert_eq!(catalogue.page(10, None).unwrap().items.len(), 2);
     }
 
     #[test]

@@ -573,7 +573,7 @@ pub(crate) fn read_turns(core: &Core, asked: &ReadTurns) -> Result<Reply, RpcErr
     let end = match &asked.before {
         Some(turn) => chat
             .place_of(turn)
-            .ok_or_else(|| RpcError::invalid_params(format!("there is no turn `{turn}`")))?,
+            .ok_or_else(|| RpcError::invalid_params(format!("unknown turn `{turn}`")))?,
         None => chat.turns.len(),
     };
     let most = core.config.limits.page_turns;

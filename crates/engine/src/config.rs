@@ -83,6 +83,8 @@ pub struct CustomizationPolicy {
     pub enabled: bool,
     /// Whether there is anything that holds in every session.
     pub host: bool,
+    /// Whether copies of clients' plugins can be kept.
+    pub copies: bool,
     /// Whether MCP servers that came with a working directory are on before
     /// anybody said so.
     pub trust_servers: bool,

@@ -21,7 +21,8 @@ use innkeeper_protocol::newest::actions::{
     SessionCustomizationsChangedAction, StateAction,
 };
 use innkeeper_protocol::newest::state::{
-    ClientPluginCustomization, Customization, CustomizationLoadState, CustomizationLoadingState,
+    AutomationEntry, ClientPluginCustomization, Customization, CustomizationLoadState,
+    CustomizationLoadingState, SessionOrigin,
 };
 use innkeeper_protocol::workspace::customization::{
     ClientPlugin, CustomizationCommand, CustomizationPlace, CustomizationReport,
@@ -40,6 +41,7 @@ use crate::effect::{Effect, Subscriber};
 use crate::resources::Resources;
 use crate::servers::Servers;
 
+pub(crate) use client_plugins::Copied;
 pub(crate) use items::{children_of, id_of_uri, invocable};
 pub(crate) use switches::{child_is_on, is_on, judge_switch};
 
@@ -62,6 +64,8 @@ pub(crate) struct Customizations {
     /// Plugins that are being fetched from clients, and what is asked for.
     fetching: HashMap<SourceId, Fetching>,
     visits: HashMap<HostCall, Visit>,
+    /// Copies that were made, or not, and nobody has heard of yet.
+    copied: Vec<Copied>,
     switches: Switches,
     /// Sessions that a client has opened that can show MCP apps.
     shows_apps: BTreeSet<ChannelUri>,
@@ -93,6 +97,12 @@ enum Source {
         name: String,
         nonce: Option<String>,
     },
+    /// A copy of a plugin that the runs of an automation have.
+    Copy {
+        id: String,
+        uri: String,
+        name: String,
+    },
 }
 
 /// A source that is followed.
@@ -109,6 +119,11 @@ impl Customizations {
             switches: Switches::stored(switches),
             ..Self::default()
         }
+    }
+
+    /// What came of copies since this was last asked.
+    pub(crate) fn take_copied(&mut self) -> Vec<Copied> {
+        std::mem::take(&mut self.copied)
     }
 
     fn sources_of(&self, session: &ChannelUri) -> &[Source] {
@@ -158,7 +173,8 @@ impl CustomizationsMut<'_> {
         let Some(session) = self.core.channels.session(uri) else {
             return;
         };
-        let wanted = wanted_sources(session, self.core.config.workspace.customizations);
+        let mut wanted = wanted_sources(session, self.core.config.workspace.customizations);
+        wanted.extend(copies_for(self.core, session));
         if self.own.sources.get(uri) == Some(&wanted) {
             return;
         }
@@ -215,6 +231,10 @@ impl CustomizationsMut<'_> {
                 }
                 return;
             }
+            Source::Copy { .. } => match source.client_plugin() {
+                Some(copy) => CustomizationPlace::Plugin(copy),
+                None => return,
+            },
         };
         let due = self.core.now.after(PATIENCE);
         self.core.deadlines.set(Deadline::SourceIsUnread(id), due);
@@ -244,7 +264,12 @@ impl CustomizationsMut<'_> {
     }
 
     pub(crate) fn reported(&mut self, report: CustomizationReport) {
-        self.found(report.source, report.found);
+        match report {
+            CustomizationReport::Found { source, found } => self.found(source, found),
+            CustomizationReport::Copied { copy, outcome } => {
+                self.own.copied.push((copy, outcome));
+            }
+        }
     }
 
     fn found(&mut self, id: SourceId, found: Vec<FoundCustomization>) {
@@ -403,6 +428,15 @@ impl CustomizationsMut<'_> {
                     .map(switches::published_by_client)
                     .unwrap_or_default()
             }
+            Source::Copy { id, .. } => {
+                let automation = automation_of(self.core, session);
+                let template = automation.map(|it| &it.definition.session);
+                let plugins = template.and_then(|it| it.customizations.as_ref());
+                let plugin = plugins.into_iter().flatten().find(|it| it.id == *id);
+                plugin
+                    .map(switches::published_by_client)
+                    .unwrap_or_default()
+            }
         }
     }
 }
@@ -421,7 +455,13 @@ impl Source {
                 id: id.clone(),
                 uri: uri.clone(),
                 name: name.clone(),
-                client_id: client_id.to_string(),
+                client_id: Some(client_id.to_string()),
+            }),
+            Self::Copy { id, uri, name } => Some(ClientPlugin {
+                id: id.clone(),
+                uri: uri.clone(),
+                name: name.clone(),
+                client_id: None,
             }),
         }
     }
@@ -447,6 +487,31 @@ fn wanted_sources(session: &Session, policy: CustomizationPolicy) -> Vec<Source>
         }
     }
     sources
+}
+
+/// The automation that a session is a run of.
+fn automation_of<'a>(core: &'a Core, session: &Session) -> Option<&'a AutomationEntry> {
+    let SessionOrigin::Automation(origin) = session.state.origin.as_ref()? else {
+        return None;
+    };
+    let all = core.channels.automations(&ChannelUri::automations())?;
+    let mut entries = all.entries.iter();
+    entries.find(|entry| entry.resource == origin.automation)
+}
+
+/// The copies of plugins that the host keeps for a session.
+fn copies_for(core: &Core, session: &Session) -> Vec<Source> {
+    if !core.config.workspace.customizations.enabled {
+        return Vec::new();
+    }
+    let automation = automation_of(core, session);
+    let copies = automation.and_then(|it| it.customizations.as_ref());
+    let copies = copies.into_iter().flatten().map(|copy| Source::Copy {
+        id: copy.id.clone(),
+        uri: copy.uri.clone(),
+        name: copy.name.clone(),
+    });
+    copies.collect()
 }
 
 fn plugin_source(

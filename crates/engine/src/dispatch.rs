@@ -121,7 +121,7 @@ impl Engine {
             let name: String = known_as.as_str().chars().take(NAMED).collect();
             let refusal = Refusal::new(
                 RejectionCode::NoSuchChannel,
-                format!("there is no `{name}`"),
+                format!("`{name}` does not exist"),
             );
             self.core.reject(channel, action, sender, refusal);
         }

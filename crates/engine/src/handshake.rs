@@ -129,7 +129,7 @@ impl Engine {
             completion_trigger_characters: Some(completions::TRIGGERS.map(str::to_owned).to_vec()),
             terminal_command_prefix: Some(COMMAND_PREFIX.to_owned()),
             telemetry: Some(telemetry_capabilities()),
-            automations: Some(automations::capabilities()),
+            automations: Some(automations::capabilities(&self.core)),
         };
         let reply = Reply::Initialize(Box::new(reply));
         self.core.reply(connection, id, reply);

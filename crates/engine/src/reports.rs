@@ -104,6 +104,9 @@ impl Engine {
             while let Some(news) = self.servers.take_news() {
                 self.heard_of_servers(news);
             }
+            for copied in self.customizations.take_copied() {
+                self.automations().copied(copied);
+            }
             // Most inputs only stream text. What automations do about what they
             // hear of has to be brought up to date in turn.
             if self.core.is_settled() {

@@ -485,7 +485,12 @@ impl Servers {
             McpEvent::Answered { call, outcome } => {
                 self.answered(core, call, outcome);
             }
-            McpEvent::Said { method, params } => channel::publish(core, run, method, params),
+            McpEvent::Said { method, params } => match params {
+                Some(params) if method == "notifications/progress" => {
+                    self.goes_on(core, run, &params);
+                }
+                params => channel::publish(core, run, method, params),
+            },
         }
     }
 

@@ -108,7 +108,7 @@ impl SessionsMut<'_> {
         self.turns.core
     }
 
-    fn customizations(&mut self) -> CustomizationsMut<'_> {
+    pub(crate) fn customizations(&mut self) -> CustomizationsMut<'_> {
         CustomizationsMut {
             own: self.turns.customizations,
             core: self.turns.core,

@@ -27,6 +27,7 @@ mod stopping;
 mod tool_list;
 mod tool_verdicts;
 mod tools;
+mod waiting;
 
 use std::collections::BTreeSet;
 
@@ -268,6 +269,11 @@ impl TurnsMut<'_> {
             TurnEvent::Usage(usage) => {
                 if let Some(turn_id) = self.running_turn_id(uri) {
                     let meta = None;
+                    let turn = self.own.turn(uri);
+                    let usage = match turn {
+                        Some(turn) => turn.with_wait(usage),
+                        None => usage,
+                    };
                     let usage = ChatUsageAction {
                         turn_id,
                         usage,
@@ -319,6 +325,7 @@ impl TurnsMut<'_> {
     }
 
     fn end_turn(&mut self, uri: &ChannelUri, ending: Ending) {
+        self.tell_wait(uri);
         let Some(turn) = self.own.take_turn(uri) else {
             return;
         };

@@ -93,6 +93,7 @@ pub(crate) struct McpTable {
     pub(crate) url: String,
     pub(crate) sse: bool,
     pub(crate) headers: BTreeMap<String, String>,
+    pub(crate) oauth_client_id: String,
     pub(crate) hosting: HostingSetting,
     pub(crate) enabled: bool,
 }
@@ -126,6 +127,7 @@ impl Default for McpTable {
             url: String::new(),
             sse: false,
             headers: BTreeMap::new(),
+            oauth_client_id: String::new(),
             hosting: HostingSetting::default(),
             enabled: true,
         }
@@ -147,7 +149,11 @@ impl McpTable {
         match self.sse {
             _ if url.is_empty() => None,
             true => Some(McpTransport::Sse { url, headers }),
-            false => Some(McpTransport::Http { url, headers }),
+            false => Some(McpTransport::Http {
+                url,
+                headers,
+                oauth_client: Some(self.oauth_client_id.clone()).filter(|it| !it.is_empty()),
+            }),
         }
     }
 }
@@ -325,6 +331,7 @@ impl CustomizationsTable {
                     home: home.filter(|_| self.user),
                     plugins: self.plugins.clone(),
                     variables: variables.collect(),
+                    copies: None,
                 },
                 false => CustomizationOptions::default(),
             },

@@ -13,6 +13,7 @@
 //! lets the client come back.
 
 mod answers;
+mod deflate;
 mod direct;
 mod parcel;
 
@@ -21,7 +22,7 @@ mod tests;
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -100,7 +101,7 @@ impl Ending {
             Self::ShuttingDown => (1001, "the host is shutting down"),
             Self::Overtaken => (
                 1012,
-                "another host takes over, or this one begins anew; please reconnect",
+                "another host takes over, or this one starts over; please reconnect",
             ),
         }
     }
@@ -113,6 +114,8 @@ pub(crate) struct OutboundQueue {
     /// What the client speaks, once it was let in. Until then nothing is said
     /// that differs between versions.
     spoken: OnceLock<Version>,
+    /// Whether the client asked for compressed messages.
+    deflates: AtomicBool,
     waiting: Mutex<Waiting>,
     /// For answers about files, while they are made and while they wait here.
     pub(crate) answers: Arc<AnswerRoom>,
@@ -173,6 +176,8 @@ enum Kind {
 pub(crate) struct Outgoing {
     items: Vec<Item>,
     version: Version,
+    deflates: bool,
+    weight: usize,
     /// After that, the connection ends.
     pub(crate) ending: Option<Ending>,
 }
@@ -181,13 +186,25 @@ impl Outgoing {
     /// As WebSocket frames. What has no form in the client's version makes
     /// none, and an empty write would read as the end of the connection.
     pub(crate) fn into_frames(self) -> Vec<Bytes> {
-        let version = self.version;
+        let (version, deflates) = (self.version, self.deflates);
         let frames = self.items.into_iter().map(|item| match item {
+            Item::Shared { parcel, .. } if deflates => parcel.deflated(version),
             Item::Shared { parcel, .. } => parcel.frames(version),
-            Item::Own(message) => framed(&[message], version, 0),
+            Item::Own(message) => {
+                let frames = framed(&[message], version, 0);
+                match deflates {
+                    true => deflate::deflated(&frames),
+                    false => frames,
+                }
+            }
             Item::Control(frames) | Item::Rest(frames) => frames,
         });
         frames.filter(|frames| !frames.is_empty()).collect()
+    }
+
+    /// Whether making frames takes so long that others would wait for it.
+    pub(crate) fn is_laborious(&self) -> bool {
+        self.deflates && self.weight > deflate::LABORIOUS
     }
 
     /// As texts, for transports that frame them in their own way.
@@ -217,6 +234,7 @@ impl OutboundQueue {
         Arc::new(Self {
             options,
             spoken: OnceLock::new(),
+            deflates: AtomicBool::new(false),
             waiting: Mutex::default(),
             answers: AnswerRoom::new(),
             changed: Notify::new(),
@@ -229,6 +247,15 @@ impl OutboundQueue {
     /// A connection is let in once, and keeps its version.
     pub(crate) fn speak(&self, version: Version) {
         self.spoken.get_or_init(|| version);
+    }
+
+    /// From here on, messages are compressed. Before anything is said.
+    pub(crate) fn deflate(&self) {
+        self.deflates.store(true, Ordering::Relaxed);
+    }
+
+    fn deflates(&self) -> bool {
+        self.deflates.load(Ordering::Relaxed)
     }
 
     /// The version that is spoken over this connection, in both directions.
@@ -266,7 +293,9 @@ impl OutboundQueue {
         let Some(direct) = waiting.direct.as_mut() else {
             return false;
         };
-        if parcel.weight() > direct::MOST_BYTES || !direct.may_write(hand) {
+        // Who publishes has no time to compress anything.
+        let is_deflated = self.deflates() && parcel.weight() >= deflate::WORTH_IT;
+        if parcel.weight() > direct::MOST_BYTES || is_deflated || !direct.may_write(hand) {
             return false;
         }
         let frames = parcel.frames(version);
@@ -380,7 +409,7 @@ impl OutboundQueue {
                 let late = waiting.due.is_some_and(|due| due <= Instant::now());
                 if waiting.pressing || late {
                     let spent = waiting.condense();
-                    let (items, ending) = waiting.take(most);
+                    let (items, weight, ending) = waiting.take(most);
                     waiting.is_writing = true;
                     drop(waiting);
                     drop(spent);
@@ -389,6 +418,8 @@ impl OutboundQueue {
                     return Outgoing {
                         items,
                         version: self.spoken().unwrap_or(Version::NEWEST),
+                        deflates: self.deflates(),
+                        weight,
                         ending,
                     };
                 }
@@ -452,7 +483,7 @@ impl OutboundQueue {
 
 impl Waiting {
     /// Takes up to `most` bytes, and the ending if nothing is left before it.
-    fn take(&mut self, most: usize) -> (Vec<Item>, Option<Ending>) {
+    fn take(&mut self, most: usize) -> (Vec<Item>, usize, Option<Ending>) {
         let (mut items, mut bytes) = (Vec::new(), 0);
         while bytes < most {
             let Some(item) = self.items.pop_front() else {
@@ -477,12 +508,12 @@ impl Waiting {
             items.push(item);
         }
         if !self.items.is_empty() {
-            return (items, None);
+            return (items, bytes, None);
         }
         self.pressing = self.ending.is_some();
         self.heaviest = 0;
         self.due = None;
-        (items, self.ending)
+        (items, bytes, self.ending)
     }
 
     fn push_published(&mut self, parcel: Arc<Parcel>, may_merge: bool) {

@@ -79,9 +79,10 @@ impl Default for CustomizationSettings {
 }
 
 impl CustomizationSettings {
-    fn policy(&self) -> CustomizationPolicy {
+    fn policy(&self, data_dir: Option<&Path>) -> CustomizationPolicy {
         CustomizationPolicy {
             enabled: self.enabled,
+            copies: data_dir.is_some(),
             host: self.places.home.is_some() || !self.places.plugins.is_empty(),
             trust_servers: self.trust_servers,
             hosting: self.hosting,
@@ -113,13 +114,19 @@ impl WorkspaceOptions {
             uri,
             writable: true,
         });
+        // What is in a copy of a plugin is for everybody to see.
+        let copies = data_dir.and_then(|dir| uri_of_path(&copies_in(dir)));
+        let copies = copies.map(|uri| GrantedRoot {
+            uri,
+            writable: false,
+        });
         WorkspaceConfig {
-            roots: Arc::new(roots.collect()),
+            roots: Arc::new(roots.chain(copies).collect()),
             grants: self.grants,
             changes: self.changes && data_dir.is_some(),
             assess_risk: self.assess_risk,
             worktrees: data_dir.and_then(|dir| uri_of_path(&worktrees_in(dir))),
-            customizations: self.customizations.policy(),
+            customizations: self.customizations.policy(data_dir),
             mcp_servers: self.customizations.mcp_servers.as_slice().into(),
             installs_agents: false,
         }
@@ -139,6 +146,11 @@ impl WorkspaceOptions {
 /// Where the states of sessions' directories are kept.
 pub(crate) fn changes_in(data_dir: &Path) -> PathBuf {
     data_dir.join("changes")
+}
+
+/// Where copies of clients' plugins are kept.
+fn copies_in(data_dir: &Path) -> PathBuf {
+    data_dir.join("plugins")
 }
 
 /// Where the working trees of sessions are.
@@ -188,7 +200,10 @@ impl Machine {
             ServerPatience::default(),
         );
         let files = Hub::default();
-        let places = options.customizations.places.clone();
+        let places = CustomizationOptions {
+            copies: data_dir.map(copies_in),
+            ..options.customizations.places.clone()
+        };
         let changes = data_dir.map(|dir| {
             ChangesService::new(
                 changes_in(dir),

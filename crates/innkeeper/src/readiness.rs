@@ -72,7 +72,7 @@ impl Readiness {
             ),
             State::Overtaken => Some(
                 "the host has lost its lease on the store; another host works, or this one \
-                 begins anew when it can",
+                 starts over when it can",
             ),
             State::Stopping => Some("the host is stopping"),
         }

@@ -7,6 +7,7 @@
 //! file says who may come.
 
 pub mod access;
+mod compression;
 mod current;
 mod door;
 mod http;
@@ -80,6 +81,8 @@ pub struct ServerOptions {
     pub connections: usize,
     /// The largest message that a client may send.
     pub message_bytes: usize,
+    /// Whether messages are compressed for clients that offer it.
+    pub compression: bool,
     /// After this long without a word, a client is asked whether it is there.
     pub ping_after: Duration,
     /// What somebody may take before the host knows who it is.
@@ -133,6 +136,7 @@ impl Server {
             places: Arc::new(Semaphore::new(options.connections)),
             most_connections: options.connections,
             message_bytes: options.message_bytes,
+            compression: options.compression,
             ping_after: options.ping_after,
             newcomers: Newcomers::new(options.newcomers.clone()),
         };

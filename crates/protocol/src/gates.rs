@@ -16,8 +16,6 @@
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
-
 use crate::record::Excerpts;
 use crate::version::Version;
 
@@ -26,6 +24,7 @@ pub mod following;
 pub(crate) mod nodes;
 pub(crate) mod object;
 pub(crate) mod text;
+pub mod tree;
 pub mod up;
 
 mod v0_1_to_draft_1;
@@ -43,10 +42,9 @@ mod v1_0_to_v0_9;
 
 pub(crate) use nodes::Node;
 pub(crate) use text::Text;
+pub use tree::Object;
+use tree::Value;
 use up::PartialAction;
-
-/// A JSON object.
-pub type Object = Map<String, Value>;
 
 /// An action on its way through the gates.
 #[derive(Debug, Clone, PartialEq)]
@@ -73,8 +71,9 @@ impl Act {
         kind.split_once('/').map_or("", |(family, _)| family)
     }
 
-    pub(crate) fn set_kind(&mut self, kind: impl Into<String>) {
-        self.action.insert("type".into(), kind.into().into());
+    pub(crate) fn set_kind(&mut self, kind: impl Into<tree::Text>) {
+        self.action
+            .insert("type".into(), Value::String(kind.into()));
     }
 
     /// Another action on the same channel.
@@ -129,10 +128,10 @@ pub struct SnapshotForGates {
 }
 
 impl SnapshotForGates {
-    pub fn new(resource: &str, state: Value) -> Self {
+    pub fn new(resource: &str, state: impl Into<Value>) -> Self {
         Self {
             resource: resource.to_owned(),
-            state: object::of(state),
+            state: object::of(state.into()),
             ..Self::default()
         }
     }

@@ -27,6 +27,9 @@ pub enum McpTransport {
     Http {
         url: String,
         headers: BTreeMap<String, String>,
+        /// The OAuth client that is registered where people sign in, if that
+        /// registers none by itself.
+        oauth_client: Option<String>,
     },
     /// As before there was a better way over HTTP. The host does not speak it;
     /// agents may.

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::Value;
-use serde_json::value::RawValue;
 
 use crate::agent::{InstallableAgents, InstalledAgent};
 use crate::newest::actions::{ActionOrigin, StateAction};
@@ -21,6 +20,7 @@ use crate::newest::notifications::{
     ProgressParams, SessionAddedParams, SessionRemovedParams, SessionSummaryChangedParams,
 };
 use crate::newest::state::{SessionSummary, TelemetryCapabilities};
+use crate::record::pressed::Pressed;
 use crate::record::search::{SearchPage, UsagePage};
 use crate::record::{Excerpts, Sequenced, SummaryFacts};
 use crate::resource_call::ResourceCall;
@@ -233,11 +233,11 @@ pub struct ListSessionsReply {
     pub next_cursor: Option<String>,
 }
 
-/// A row of the catalogue, as JSON if nobody had to look into it, with what
-/// older versions say in it.
+/// A row of the catalogue, as it is stored if nobody had to look into it, with
+/// what older versions say in it.
 #[derive(Debug, Clone)]
 pub enum SummaryItem {
-    Stored(Arc<RawValue>, Option<Arc<RawValue>>),
+    Stored(Pressed, Option<Pressed>),
     Live(Box<SessionSummary>, Box<SummaryFacts>),
 }
 

@@ -8,19 +8,20 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use serde_json::value::RawValue;
 
 use crate::newest::actions::{ActionOrigin, StateAction};
 use crate::newest::state::{
     AgentSelection, Annotation, AutomationEntry, AutomationRunState, ChangesSummary, Changeset,
     ChatState, FileEdit, ModelSelection, SessionState, SessionSummary,
 };
+use crate::record::pressed::Pressed;
 use crate::snapshot::StoredTurn;
 use crate::version::Version;
 use crate::{ChannelUri, ClientId, Seq, Timestamp};
 
 mod batch;
 pub mod merge;
+pub mod pressed;
 pub mod search;
 pub mod store;
 
@@ -481,13 +482,14 @@ pub struct LoadedChat {
 }
 
 /// One row of the catalogue, its summary not parsed: most are only passed on.
+/// What is in memory of a session that nobody looks at is little more.
 #[derive(Debug, Clone)]
 pub struct CatalogueRow {
     pub session: ChannelUri,
     pub modified_at: Timestamp,
-    pub summary: Arc<RawValue>,
+    pub summary: Pressed,
     /// Its [`SummaryFacts`], if there are any.
-    pub facts: Option<Arc<RawValue>>,
+    pub facts: Option<Pressed>,
 }
 
 /// A run of numbers that one life of the host gave out and stored. Between two

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use crate::ChannelUri;
 use crate::command::decode;
-use crate::gates::{Object, down};
+use crate::gates::{Object, down, tree};
 use crate::newest::commands::{
     ResourceCopyParams, ResourceDeleteParams, ResourceListParams, ResourceMkdirParams,
     ResourceMoveParams, ResourceReadParams, ResourceRequestParams, ResourceResolveParams,
@@ -159,7 +159,7 @@ impl ResourceCall {
     }
 
     pub(crate) fn lowered(&self, version: Version) -> serde_json::Result<Option<Object>> {
-        let params = serde_json::to_value(self)?;
+        let params = tree::build(self)?;
         Ok(down::question(version, self.method(), params))
     }
 }

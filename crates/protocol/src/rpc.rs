@@ -81,8 +81,8 @@ impl RpcError {
     /// without chats know the session only: it is the one that is named.
     pub fn session_not_found(uri: &str) -> Self {
         let message = match ChannelUri::from(uri).session_of_default_chat() {
-            Some(session) => format!("there is no session `{session}`"),
-            None => format!("there is no session or channel `{uri}`"),
+            Some(session) => format!("unknown session `{session}`"),
+            None => format!("unknown session or channel `{uri}`"),
         };
         Self::new(ahp_error_codes::SESSION_NOT_FOUND, message)
     }

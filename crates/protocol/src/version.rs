@@ -177,6 +177,11 @@ impl Version {
         self > Self::V0_8
     }
 
+    /// An automation has plugins of clients, of which the host keeps copies.
+    pub fn keeps_plugins_of_automations(self) -> bool {
+        self > Self::V0_9
+    }
+
     /// A chat has canvases, each with a channel of its own.
     pub fn has_canvases(self) -> bool {
         self > Self::V0_9

@@ -1,6 +1,7 @@
 //! The real host as a process, with its data in one directory and everything
 //! that it starts below that directory, so that nothing it leaves is missed.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -133,6 +134,16 @@ impl Setup {
 pub(crate) struct Host {
     child: Child,
     pub(crate) url: String,
+    /// Which of several hosts it is.
+    pub(crate) name: Option<String>,
+    frozen: Option<Frozen>,
+}
+
+/// What does nothing while a machine is paused, but for the host itself.
+#[derive(Debug, Default)]
+struct Frozen {
+    others: BTreeSet<u32>,
+    wardens: BTreeSet<u32>,
 }
 
 impl Host {
@@ -140,6 +151,8 @@ impl Host {
         let mut host = Self {
             child: setup.spawn()?,
             url: String::new(),
+            name: setup.host.clone(),
+            frozen: None,
         };
         let (began, ready) = (Instant::now(), setup.ready());
         loop {
@@ -185,9 +198,57 @@ impl Host {
         self.signal(Signal::CONT)
     }
 
+    /// Pauses the machine, as it were: neither the host nor anything that it
+    /// has started does anything more.
+    pub(crate) fn freeze(&mut self) -> Result<()> {
+        self.pause()?;
+        let frozen = self.frozen.get_or_insert_default();
+        // What was not stopped yet may have started something else.
+        loop {
+            let new: Vec<u32> = below(self.child.id())
+                .into_iter()
+                .filter(|id| !frozen.others.contains(id) && !frozen.wardens.contains(id))
+                .collect();
+            if new.is_empty() {
+                return Ok(());
+            }
+            for id in new {
+                // One that has ended meanwhile need not be stopped.
+                let _ = signal(id, Signal::STOP);
+                let words = fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
+                let is_of = |parent| frozen.wardens.contains(&parent);
+                match String::from_utf8_lossy(&words).contains("innkeeper-warden")
+                    || parent_of(id).is_some_and(is_of)
+                {
+                    true => frozen.wardens.insert(id),
+                    false => frozen.others.insert(id),
+                };
+            }
+        }
+    }
+
+    pub(crate) fn is_frozen(&self) -> bool {
+        self.frozen.is_some()
+    }
+
+    /// The machine goes on. Agents are the first that do, and the warden is not
+    /// there: on a machine that slept, its clock has slept, too.
+    pub(crate) fn thaw(&self) -> Result<()> {
+        for id in self.frozen.iter().flat_map(|frozen| &frozen.others) {
+            let _ = signal(*id, Signal::CONT);
+        }
+        self.go_on()
+    }
+
+    /// The warden goes on as well.
+    pub(crate) fn thaw_warden(&mut self) {
+        for id in self.frozen.take().iter().flat_map(|frozen| &frozen.wardens) {
+            let _ = signal(*id, Signal::CONT);
+        }
+    }
+
     fn signal(&self, signal: Signal) -> Result<()> {
-        let id = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
-        Ok(kill_process(id.context("the host's process")?, signal)?)
+        self::signal(self.child.id(), signal)
     }
 
     /// SIGTERM: an orderly end, as a service manager would ask for it.
@@ -213,7 +274,39 @@ impl Drop for Host {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+        // It ends what is left of the host.
+        self.thaw_warden();
     }
+}
+
+fn signal(process: u32, signal: Signal) -> Result<()> {
+    let id = i32::try_from(process).ok().and_then(Pid::from_raw);
+    Ok(kill_process(id.context("a process")?, signal)?)
+}
+
+/// The processes that a process has started, those that they have started, and
+/// so on; parents first.
+fn below(process: u32) -> Vec<u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let all: Vec<(u32, u32)> = ids.filter_map(|id| Some((id, parent_of(id)?))).collect();
+    let mut found = vec![process];
+    let mut at = 0;
+    while let Some(parent) = found.get(at).copied() {
+        let children = all.iter().filter(|(_, of)| *of == parent);
+        found.extend(children.map(|(id, _)| *id));
+        at += 1;
+    }
+    found.remove(0);
+    found
+}
+
+/// Behind the name of a process, which may hold anything, stand its state and
+/// its parent.
+fn parent_of(process: u32) -> Option<u32> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    let (_, rest) = stat.rsplit_once(") ")?;
+    rest.split(' ').nth(1)?.parse().ok()
 }
 
 /// Looks until something is so, and says whether it came to be.

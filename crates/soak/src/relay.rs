@@ -30,6 +30,8 @@ pub(crate) struct Relay {
     ended: Option<Instant>,
     /// From that to the moment in which the next one works.
     gap: Option<Duration>,
+    /// From the moment in which a machine goes on to the end of its agents.
+    woken: Option<Duration>,
     watch: AgentWatch,
 }
 
@@ -41,6 +43,7 @@ impl Relay {
             paused: None,
             ended: None,
             gap: None,
+            woken: None,
             watch: AgentWatch::over(setup.place.clone(), setup.repository()),
         }
     }
@@ -53,8 +56,10 @@ impl Relay {
             paused: None,
             ended: None,
             gap: None,
+            woken: None,
             watch: AgentWatch {
                 seen: Arc::default(),
+                excused: Arc::default(),
                 is_over: Arc::default(),
                 thread: None,
             },
@@ -76,8 +81,12 @@ impl Relay {
         }
         self.gap = self.ended.take().map(|ended| ended.elapsed());
         // One that was stopped finds out that it was overtaken.
-        if let Some(paused) = &self.paused {
-            paused.go_on()?;
+        if let Some(mut paused) = self.paused.take() {
+            match paused.is_frozen() {
+                true => self.woken = self.wake(&mut paused, setup).await?,
+                false => paused.go_on()?,
+            }
+            self.paused = Some(paused);
         }
         let standby = self.started(setup).await?;
         match ready(&standby.url).await {
@@ -89,6 +98,27 @@ impl Relay {
         Ok(host)
     }
 
+    /// Lets a machine go on; says how long its agents did so, if there were any.
+    async fn wake(&self, host: &mut Host, setup: &Setup) -> Result<Option<Duration>> {
+        let name = host.name.clone().unwrap_or_default();
+        let repository = setup.repository();
+        let has_agents = |only| agents_in(&setup.place, &repository, only).contains(&name);
+        let had_agents = has_agents(Only::Any);
+        self.watch.excuse(Some(name.clone()));
+        let began = Instant::now();
+        host.thaw()?;
+        while has_agents(Only::Any) {
+            if began.elapsed() > PATIENCE {
+                bail!("a machine that goes on after a pause does not end its agents");
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        let took = began.elapsed();
+        host.thaw_warden();
+        self.watch.excuse(None);
+        Ok(had_agents.then_some(took))
+    }
+
     async fn started(&mut self, setup: &Setup) -> Result<Host> {
         self.next += 1;
         Host::start(&setup.of_host(self.next)).await
@@ -97,6 +127,11 @@ impl Relay {
     /// How long the last takeover took.
     pub(crate) fn gap(&mut self) -> Option<Duration> {
         self.gap.take()
+    }
+
+    /// How long the agents of a machine that was paused went on.
+    pub(crate) fn woken(&mut self) -> Option<Duration> {
+        self.woken.take()
     }
 
     /// Where somebody finds the host that works, without knowing which it is.
@@ -149,6 +184,8 @@ async fn ready(url: &str) -> Option<u16> {
 #[derive(Debug)]
 struct AgentWatch {
     seen: Arc<Mutex<Vec<String>>>,
+    /// A host whose machine goes on at this moment.
+    excused: Arc<Mutex<Option<String>>>,
     is_over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
@@ -157,10 +194,17 @@ impl AgentWatch {
     fn over(place: PathBuf, directory: PathBuf) -> Self {
         let seen: Arc<Mutex<Vec<String>>> = Arc::default();
         let is_over: Arc<AtomicBool> = Arc::default();
+        let excused: Arc<Mutex<Option<String>>> = Arc::default();
         let (notes, over) = (Arc::clone(&seen), Arc::clone(&is_over));
+        let waking = Arc::clone(&excused);
         let thread = thread::spawn(move || {
             while !over.load(Ordering::Relaxed) {
-                let hosts = hosts_with_agents(&place, &directory);
+                let before = of(&waking);
+                let mut hosts = agents_in(&place, &directory, Only::Working);
+                // Whether it was excused when they were looked at.
+                for name in before.iter().chain(&of(&waking)) {
+                    hosts.remove(name);
+                }
                 if hosts.len() > 1 {
                     let said = format!("agents of {hosts:?} at the same time");
                     notes
@@ -173,9 +217,14 @@ impl AgentWatch {
         });
         Self {
             seen,
+            excused,
             is_over,
             thread: Some(thread),
         }
+    }
+
+    fn excuse(&self, host: Option<String>) {
+        *self.excused.lock().unwrap_or_else(PoisonError::into_inner) = host;
     }
 
     fn seen(&self) -> Vec<String> {
@@ -191,9 +240,22 @@ impl Drop for AgentWatch {
     }
 }
 
-/// The hosts whose agents work in a directory: each has a place of its own for
+fn of(excused: &Mutex<Option<String>>) -> Option<String> {
+    let excused = excused.lock().unwrap_or_else(PoisonError::into_inner);
+    excused.clone()
+}
+
+/// Which agents count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Only {
+    Any,
+    /// Those that are not stopped.
+    Working,
+}
+
+/// The hosts that have agents in a directory: each has a place of its own for
 /// temporary files, which its agents inherit.
-fn hosts_with_agents(place: &Path, directory: &Path) -> BTreeSet<String> {
+fn agents_in(place: &Path, directory: &Path, only: Only) -> BTreeSet<String> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let hosts = entries.filter_map(|entry| {
         let process = entry.path();
@@ -202,6 +264,11 @@ fn hosts_with_agents(place: &Path, directory: &Path) -> BTreeSet<String> {
         }
         let words = fs::read(process.join("cmdline")).ok()?;
         if !String::from_utf8_lossy(&words).contains("test-agent") {
+            return None;
+        }
+        let stat = fs::read_to_string(process.join("stat")).ok()?;
+        let is_stopped = stat.rsplit_once(") ")?.1.starts_with('T');
+        if only == Only::Working && is_stopped {
             return None;
         }
         host_of(&fs::read(process.join("environ")).ok()?, place)

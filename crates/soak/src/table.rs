@@ -28,10 +28,11 @@ pub enum Promise {
     Repository,
     Takeover,
     Alone,
+    Waking,
 }
 
 impl Promise {
-    const ALL: [Self; 21] = [
+    const ALL: [Self; 22] = [
         Self::Sessions,
         Self::Turns,
         Self::Ends,
@@ -53,6 +54,7 @@ impl Promise {
         Self::Repository,
         Self::Takeover,
         Self::Alone,
+        Self::Waking,
     ];
 
     fn text(self) -> &'static str {
@@ -78,6 +80,7 @@ impl Promise {
             Self::Repository => "of the repository, only refs/innkeeper/ changes",
             Self::Takeover => "another host takes over, after so many ms",
             Self::Alone => "agents of two hosts never work in one directory",
+            Self::Waking => "a machine that was paused ends its old agents, after so many ms",
         }
     }
 }

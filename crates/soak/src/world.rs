@@ -31,6 +31,9 @@ const LAST_LIFE: u64 = 3_000;
 /// How long a takeover may take on a machine that is busy.
 const TAKEOVER_MILLIS: u64 = 20_000;
 
+/// How long agents may go on when their machine does.
+const WAKING_MILLIS: u64 = 1_000;
+
 /// How a life ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
@@ -38,6 +41,8 @@ enum End {
     Order,
     /// It is stopped until another host has taken over.
     Pause,
+    /// So is everything that it has started.
+    Freeze,
 }
 
 pub(crate) struct World {
@@ -116,6 +121,11 @@ impl World {
                     let mut report = self.shared.report.borrow_mut();
                     report.measure(Promise::Takeover, millis, TAKEOVER_MILLIS);
                 }
+                if let Some(woken) = taken.woken() {
+                    let millis = u64::try_from(woken.as_millis()).unwrap_or(u64::MAX);
+                    let mut report = self.shared.report.borrow_mut();
+                    report.measure(Promise::Waking, millis, WAKING_MILLIS);
+                }
                 relay.replace(taken);
                 started
             }
@@ -151,7 +161,8 @@ impl World {
             return Ok(false);
         }
         let end = match (choices.below(100), &self.relay) {
-            (0..40, Some(_)) => End::Pause,
+            (0..20, Some(_)) => End::Pause,
+            (20..40, Some(_)) => End::Freeze,
             (0..80, _) => End::Kill,
             _ => End::Order,
         };
@@ -161,7 +172,7 @@ impl World {
         }
         match (&self.relay, end) {
             (None, _) => self.nothing_stays().await,
-            (Some(relay), End::Pause) => relay.borrow_mut().was_paused(host),
+            (Some(relay), End::Pause | End::Freeze) => relay.borrow_mut().was_paused(host),
             (Some(relay), End::Kill | End::Order) => relay.borrow_mut().was_killed(),
         }
         Ok(true)
@@ -299,7 +310,7 @@ impl World {
         let kill = async {
             match end {
                 // Whoever is stopped does not hang up: clients give up on it.
-                End::Pause => tokio::select! {
+                End::Pause | End::Freeze => tokio::select! {
                     killed = kill => killed,
                     _ = async { tokio::join!(work, stall, rant) } => Ok(()),
                 },
@@ -383,6 +394,10 @@ impl World {
             End::Pause => {
                 self.shared.count("pauses (SIGSTOP)");
                 host.pause()
+            }
+            End::Freeze => {
+                self.shared.count("pauses of the whole machine");
+                host.freeze()
             }
             End::Order => {
                 self.shared.count("orderly ends (SIGTERM)");

@@ -41,12 +41,24 @@ const OWNER: &str = "owner";
 const GUARD: &str = "\"$0\" -D \"$1\" -k \"$2\" >\"$2/log\" 2>&1 & it=$!; read -r word; \
                      kill -s QUIT $it; wait $it; [ \"$word\" = keep ] || rm -rf -- \"$2\"";
 
+/// Runs a guard with the tables on a small file system of their own, in a
+/// namespace that goes with it: `$3` is its size, `$4` and `$5` who the server
+/// is. What comes before the database is written is not on it: a server that
+/// finds no room for that ends.
+const ON_SMALL_DISK: &str = "set -e; cp -a \"$1/base\" \"$2/base\"; \
+    mount -t tmpfs -o \"size=$3,mode=700\" small \"$1/base\"; cp -a \"$2/base/.\" \"$1/base\"; \
+    if [ -n \"$4\" ]; then chown \"$4:$5\" \"$1/base\"; \
+    exec setpriv --reuid \"$4\" --regid \"$5\" --clear-groups /bin/sh -c \"$6\" \"$0\" \"$1\" \"$2\"; fi; \
+    exec unshare --user --map-user=1000 --map-group=1000 /bin/sh -c \"$6\" \"$0\" \"$1\" \"$2\"";
+
 /// A running cluster.
 #[derive(Debug)]
 pub struct Cluster {
     directory: TempDir,
     postmaster: Option<Child>,
     port: u16,
+    /// How large the disk of its tables is, if that is its own.
+    disk: Option<&'static str>,
     _owner: File,
 }
 
@@ -95,6 +107,16 @@ fn user() -> Option<(u32, u32)> {
     of("postgres").or_else(|| of("nobody"))
 }
 
+/// Starts something in a namespace in which it can mount.
+fn unshare() -> Command {
+    let mut command = Command::new("unshare");
+    if !is_root() {
+        command.args(["--user", "--map-root-user"]);
+    }
+    command.arg("--mount");
+    command
+}
+
 fn is_root() -> bool {
     fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0)
 }
@@ -114,6 +136,26 @@ fn program(name: &str) -> Command {
 impl Cluster {
     /// A new cluster with nothing in it.
     pub fn start() -> Self {
+        Self::start_on(None)
+    }
+
+    /// The same with its tables on a disk of this size, such as `48m`, which is
+    /// empty after a restart; nothing where this system does not allow that.
+    pub fn start_on_disk_of(size: &'static str) -> Option<Self> {
+        let mount = "mount -t tmpfs -o \"size=$0\" small \"$1\"";
+        let tried = unshare()
+            .args(["/bin/sh", "-c", mount, size, "/mnt"])
+            .output();
+        match tried {
+            Ok(output) if output.status.success() => Some(Self::start_on(Some(size))),
+            other => {
+                eprintln!("SKIPPED: there can be no small disk here: {other:?}");
+                None
+            }
+        }
+    }
+
+    fn start_on(disk: Option<&'static str>) -> Self {
         sweep();
         let (directory, owner) = directory();
         let data = directory.path().join("data");
@@ -124,6 +166,7 @@ impl Cluster {
             directory,
             postmaster: None,
             port: PORT,
+            disk,
             _owner: owner,
         };
         cluster.restart();
@@ -144,6 +187,7 @@ impl Cluster {
             directory,
             postmaster: None,
             port: PORT,
+            disk: None,
             _owner: owner,
         };
         cluster.restart();
@@ -185,6 +229,14 @@ impl Cluster {
         address
     }
 
+    /// Whoever comes over TCP has to know this password.
+    pub fn want_password(&self, password: &str) {
+        self.sql(&format!("ALTER ROLE postgres PASSWORD '{password}'"));
+        let access = "local all all trust\nhostssl all all 127.0.0.0/8 scram-sha-256\n";
+        fs::write(self.data().join("pg_hba.conf"), access).unwrap();
+        self.sql("SELECT pg_reload_conf()");
+    }
+
     /// More settings, which hold from the next start on.
     pub fn configure(&self, settings: &str) {
         let file = self.data().join("postgresql.conf");
@@ -195,14 +247,32 @@ impl Cluster {
     /// Starts it, or starts it again.
     pub fn restart(&mut self) {
         self.stop();
-        let mut shell = Command::new("/bin/sh");
+        let mut shell = match self.disk {
+            None => Command::new("/bin/sh"),
+            Some(_) => {
+                let mut shell = unshare();
+                shell.arg("/bin/sh");
+                shell
+            }
+        };
         shell
-            .args(["-c", GUARD])
+            .args(["-c", self.disk.map_or(GUARD, |_| ON_SMALL_DISK)])
             .arg(programs().unwrap().join("postgres"));
         shell.arg(self.data()).arg(self.socket()).env_clear();
-        shell.env("LC_ALL", "C").env("PATH", "/usr/bin:/bin");
-        if let Some((user, group)) = user() {
-            shell.uid(user).gid(group);
+        shell
+            .env("LC_ALL", "C")
+            .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
+        match (self.disk, user()) {
+            (None, None) => {}
+            (None, Some((user, group))) => {
+                shell.uid(user).gid(group);
+            }
+            (Some(size), None) => {
+                shell.args([size, "", "", GUARD]);
+            }
+            (Some(size), Some((user, group))) => {
+                shell.args([size, &user.to_string(), &group.to_string(), GUARD]);
+            }
         }
         shell
             .process_group(0)

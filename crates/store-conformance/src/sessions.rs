@@ -121,10 +121,11 @@ pub fn the_next_life_is_told_what_it_needs<S: Subject>(subject: impl Fn() -> S) 
         ["s:/b", "s:/c", "s:/a"]
     );
     assert_eq!(boot.catalogue[0].modified_at, Timestamp::from_millis(30));
-    let summary: serde_json::Value = serde_json::from_str(boot.catalogue[0].summary.get()).unwrap();
+    let summary: serde_json::Value =
+        serde_json::from_str(&boot.catalogue[0].summary.text().unwrap()).unwrap();
     assert_eq!(summary["title"], "B");
     let facts = boot.catalogue[0].facts.as_ref().unwrap();
-    assert_eq!(facts.get(), r#"{"model":{"id":"B"}}"#);
+    assert_eq!(facts.text().unwrap(), r#"{"model":{"id":"B"}}"#);
     assert_eq!(
         boot.chats,
         [("c:/a", "s:/a"), ("c:/b", "s:/b"), ("c:/c", "s:/c")].map(|(c, s)| (c.into(), s.into()))

@@ -20,7 +20,7 @@ pub enum StoreError {
     Directory { dir: PathBuf, source: io::Error },
 
     #[error(
-        "there is no database in {}; check the path, or start a host there first",
+        "{} contains no database; check the path, or start a host there first",
         .dir.display()
     )]
     Missing { dir: PathBuf },

@@ -33,4 +33,4 @@ impl Terms {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

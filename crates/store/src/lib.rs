@@ -39,7 +39,7 @@ pub use memory::{MemoryDisk, MemoryStore};
 #[cfg(feature = "postgres")]
 pub use postgres::{
     Candidate, Holder, PostgresAddress, PostgresError, PostgresOptions, PostgresReader,
-    PostgresStore, has_password, is_postgres, open_postgres_read_only,
+    PostgresStore, has_password, is_postgres, open_postgres_read_only, without_password,
 };
 pub use sqlite::{
     BACKUPS_DIRECTORY, Contents, DATABASE_FILE, LOCK_FILE, PARTIAL_PREFIX, Reader, Restored, Room,

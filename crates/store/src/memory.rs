@@ -7,6 +7,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
 use innkeeper_protocol::newest::state::Annotation;
+use innkeeper_protocol::record::pressed::Pressed;
 use innkeeper_protocol::record::search::{SearchPage, SearchQuery, UsagePage, UsageQuery};
 use innkeeper_protocol::record::store::{
     Archive, DisposedRow, Journal, Notify, Store, StoreFault, Tended,
@@ -19,7 +20,6 @@ use innkeeper_protocol::record::{
 use innkeeper_protocol::snapshot::StoredTurn;
 use innkeeper_protocol::{ChannelUri, ClientId, Seq, Timestamp, TurnId};
 use serde_json::Value;
-use serde_json::value::{RawValue, to_raw_value};
 
 use crate::days::{DAY, HostDays};
 use crate::sequence::Sequence;
@@ -203,16 +203,19 @@ struct KeptSession {
 /// A session's row in the catalogue, as it is stored.
 #[derive(Debug, Clone)]
 struct Stored {
-    summary: Arc<RawValue>,
-    facts: Option<Arc<RawValue>>,
+    summary: Pressed,
+    facts: Option<Pressed>,
 }
 
 impl Stored {
     fn of(record: &SessionRecord) -> serde_json::Result<Self> {
         let facts = Some(&record.facts).filter(|facts| !facts.is_empty());
         Ok(Self {
-            summary: Arc::from(to_raw_value(&record.summary)?),
-            facts: facts.map(to_raw_value).transpose()?.map(Arc::from),
+            summary: Pressed::of(&serde_json::to_string(&record.summary)?),
+            facts: facts
+                .map(serde_json::to_string)
+                .transpose()?
+                .map(|facts| Pressed::of(&facts)),
         })
     }
 }
@@ -226,7 +229,7 @@ impl KeptSession {
         CatalogueRow {
             session: self.record.uri.clone(),
             modified_at: self.modified_at(),
-            summary: Arc::clone(&self.summary.summary),
+            summary: self.summary.summary.clone(),
             facts: self.summary.facts.clone(),
         }
     }

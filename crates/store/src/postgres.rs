@@ -40,7 +40,7 @@ mod search;
 mod tls;
 mod upkeep;
 
-pub use address::{PostgresAddress, has_password, is_postgres};
+pub use address::{PostgresAddress, has_password, is_postgres, without_password};
 pub use error::PostgresError;
 pub use reader::PostgresReader;
 
@@ -49,6 +49,13 @@ pub(crate) use reader::get;
 
 /// How long somebody who reads may wait for the database.
 const READING: Duration = Duration::from_secs(30);
+
+/// How long each statement may take of somebody who moves everything: there are
+/// values of hundreds of megabytes.
+const MOVING: Manners = Manners {
+    call: Duration::from_secs(300),
+    reads_only: false,
+};
 
 /// How a store in PostgreSQL is kept.
 #[derive(Debug, Clone)]
@@ -349,12 +356,13 @@ impl PostgresStore {
         }
     }
 
-    /// One transaction of somebody who moves everything at once.
+    /// One transaction of somebody who moves everything at once. It may take
+    /// longer than the lease: whoever wants that waits for the row.
     pub(crate) fn within<T, E: From<PostgresError>>(
         &mut self,
         change: impl FnOnce(&mut Connection) -> Result<T, E>,
     ) -> Result<T, E> {
-        let mut connection = self.connected()?;
+        let mut connection = Connection::open(&self.driver, &self.address, MOVING)?;
         let fence = self.terms.fence();
         let within = |db: &mut Connection| -> Result<T, E> {
             db.batch("BEGIN ISOLATION LEVEL REPEATABLE READ")?;
@@ -412,6 +420,7 @@ impl PostgresStore {
     /// at any moment: the host has stopped by now, and does not go on.
     fn still_ours(&mut self) -> Result<(), PostgresError> {
         if self.loss.is_none() && self.terms.left().is_zero() {
+            self.note();
             self.loss = Some(format!(
                 "the lease on the database {} ran out, as it could not be renewed for {} seconds",
                 self.address,
@@ -429,6 +438,8 @@ impl PostgresStore {
             "another host has taken over the database {}; this one stores nothing more",
             self.address
         );
+        // It may be no other host but another database, which lacks something.
+        self.note();
         self.terms.end();
         self.loss = Some(loss.clone());
         PostgresError::Lost(loss)

@@ -8,18 +8,22 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use innkeeper_protocol::record::pressed::Stored;
 use rusqlite::types::{Value as SqliteValue, ValueRef};
-use rusqlite::{Connection as Sqlite, params_from_iter};
+use rusqlite::{Connection as Sqlite, Rows, params_from_iter};
 use tokio_postgres::Row;
 
 use crate::postgres::{Connection as Postgres, Said, Value, get};
+use crate::sqlite::json::unpressed;
 use crate::{
     PostgresAddress, PostgresError, PostgresOptions, PostgresStore, SqliteStore, StoreError,
     StoreOptions,
 };
 
-/// How long the lease is while rows are copied.
-const LEASE: Duration = Duration::from_secs(120);
+/// How long the lease is by which no host works meanwhile. The transaction holds
+/// it for as long as it takes; when this program is killed, one does not have to
+/// wait long before it can be tried again.
+const LEASE: Duration = Duration::from_secs(15);
 
 /// How many rows are held in memory: few of those that may be large.
 const ROWS: usize = 500;
@@ -43,11 +47,30 @@ pub enum TransferError {
     #[error("there is something in the target already ({0}); choose an empty one")]
     NotEmpty(&'static str),
     #[error(
+        "row {row} of the table {table} cannot be moved: its {column} is not valid UTF-8, or has \
+         the character U+0000 in it, which PostgreSQL does not store; nothing was moved"
+    )]
+    Unreadable {
+        table: &'static str,
+        row: usize,
+        column: &'static str,
+    },
+    #[error(
+        "one of the rows {first} to {last} of the table {table} cannot be moved: {reason}; nothing \
+         was moved"
+    )]
+    Refused {
+        table: &'static str,
+        first: usize,
+        last: usize,
+        reason: PostgresError,
+    },
+    #[error(
         "row {row} of the table {table} is not the same on both sides; nothing was changed in \
          the source, so go on with that and report this"
     )]
     Differs { table: &'static str, row: usize },
-    #[error("a directory for the time being cannot be made: {0}")]
+    #[error("no temporary directory can be made: {0}")]
     Directory(std::io::Error),
 }
 
@@ -66,6 +89,8 @@ enum Kind {
     Bool,
     Text,
     Bytes,
+    /// JSON that SQLite may have pressed.
+    Json,
     /// Bytes in PostgreSQL, whose texts cannot hold every character.
     AnyText,
     Real,
@@ -80,7 +105,7 @@ struct Table {
     is_large: bool,
 }
 
-use Kind::{AnyText, Bool, Bytes, Int, Real, Text};
+use Kind::{AnyText, Bool, Bytes, Int, Json, Real, Text};
 
 const TABLES: &[Table] = &[
     table(
@@ -94,14 +119,14 @@ const TABLES: &[Table] = &[
             ("modified_at", Int),
             ("disposed_at", Int),
             ("disposed_day", Int),
-            ("summary", Text),
-            ("facts", Text),
+            ("summary", Json),
+            ("facts", Json),
         ],
         "uri",
     ),
     large(
         "session_state",
-        &[("uri", Text), ("state", Text), ("notes", Text)],
+        &[("uri", Text), ("state", Json), ("notes", Text)],
         "uri",
     ),
     large(
@@ -115,7 +140,7 @@ const TABLES: &[Table] = &[
             ("modified_at", Int),
             ("active_turn", Text),
             ("seq", Int),
-            ("head", Text),
+            ("head", Json),
             ("notes", Text),
         ],
         "id",
@@ -147,9 +172,9 @@ const TABLES: &[Table] = &[
             ("last", Int),
             ("first", Int),
             ("channel", Text),
-            ("action", Text),
+            ("action", Json),
             ("origin", Text),
-            ("facts", Text),
+            ("facts", Json),
             ("cuts", Text),
         ],
         "last",
@@ -293,22 +318,31 @@ pub fn transfer(
 
 fn into_postgres(sqlite: &Sqlite, postgres: &mut Postgres) -> Result<(), TransferError> {
     for table in TABLES {
-        if !table.is_single && !of_postgres(postgres, table, 0, 1)?.is_empty() {
+        if !table.is_single && !postgres.query(kept(table.any()), Vec::new())?.is_empty() {
             return Err(TransferError::NotEmpty(table.name));
         }
-        let mut at = 0;
+        let mut statement = sqlite.prepare(&table.read())?;
+        let mut source = SqlitePages::of(table, statement.query([])?);
         loop {
-            let rows = of_sqlite(sqlite, table, at, table.page())?;
-            at += rows.len();
-            let is_last = rows.len() < table.page();
+            let first = source.passed + 1;
+            let rows = source.next()?;
+            if rows.is_empty() {
+                break;
+            }
             let said = rows.into_iter().map(|row| Said {
                 sql: table.write_postgres(),
                 values: row.into_iter().zip(table.columns).map(value).collect(),
             });
-            postgres.query_all(said.collect())?;
-            if is_last {
-                break;
-            }
+            let written = postgres.query_all(said.collect());
+            written.map_err(|reason| match reason.is_lasting() {
+                true => TransferError::Refused {
+                    table: table.name,
+                    first,
+                    last: source.passed,
+                    reason,
+                },
+                false => reason.into(),
+            })?;
         }
     }
     Ok(())
@@ -316,24 +350,23 @@ fn into_postgres(sqlite: &Sqlite, postgres: &mut Postgres) -> Result<(), Transfe
 
 fn into_sqlite(postgres: &mut Postgres, sqlite: &Sqlite) -> Result<(), TransferError> {
     for table in TABLES {
-        if !table.is_single && !of_sqlite(sqlite, table, 0, 1)?.is_empty() {
+        if !table.is_single && sqlite.prepare(&table.any())?.exists([])? {
             return Err(TransferError::NotEmpty(table.name));
         }
         let sql = table.write_sqlite();
         let mut statement = sqlite.prepare(&sql)?;
-        let mut at = 0;
+        let source = PostgresPages::of(table, postgres)?;
         loop {
-            let rows = of_postgres(postgres, table, at, table.page())?;
-            at += rows.len();
-            let is_last = rows.len() < table.page();
+            let rows = source.next(postgres)?;
+            if rows.is_empty() {
+                break;
+            }
             for row in rows {
                 let cells = row.into_iter().zip(table.columns);
                 statement.execute(params_from_iter(cells.map(sqlite_value)))?;
             }
-            if is_last {
-                break;
-            }
         }
+        source.close(postgres)?;
     }
     Ok(())
 }
@@ -342,24 +375,26 @@ fn into_sqlite(postgres: &mut Postgres, sqlite: &Sqlite) -> Result<(), TransferE
 fn compare(sqlite: &Sqlite, postgres: &mut Postgres) -> Result<Transferred, TransferError> {
     let mut counted = Vec::new();
     for table in TABLES {
-        let mut at = 0;
+        let mut statement = sqlite.prepare(&table.read())?;
+        let mut here = SqlitePages::of(table, statement.query([])?);
+        let there = PostgresPages::of(table, postgres)?;
         loop {
-            let here = of_sqlite(sqlite, table, at, table.page())?;
-            let there = of_postgres(postgres, table, at, table.page())?;
+            let before = here.passed;
+            let (here, there) = (here.next()?, there.next(postgres)?);
             let different =
                 (0..here.len().max(there.len())).find(|row| here.get(*row) != there.get(*row));
             if let Some(row) = different {
                 return Err(TransferError::Differs {
                     table: table.name,
-                    row: at + row,
+                    row: before + row + 1,
                 });
             }
-            at += here.len();
-            if here.len() < table.page() {
+            if here.is_empty() {
                 break;
             }
         }
-        counted.push((table.name, at));
+        there.close(postgres)?;
+        counted.push((table.name, here.passed));
     }
     Ok(counted)
 }
@@ -405,6 +440,11 @@ impl Table {
         kept(sql)
     }
 
+    /// Finds a row, if there is one.
+    fn any(&self) -> String {
+        format!("SELECT 1 FROM {} LIMIT 1", self.name)
+    }
+
     fn read(&self) -> String {
         let (name, columns, order) = (self.name, self.names(), self.order);
         format!("SELECT {columns} FROM {name} ORDER BY {order}")
@@ -425,72 +465,117 @@ fn kept(sql: String) -> &'static str {
     leaked
 }
 
-fn of_sqlite(
-    sqlite: &Sqlite,
-    table: &Table,
-    from: usize,
-    most: usize,
-) -> Result<Vec<Vec<Cell>>, TransferError> {
-    let sql = format!("{} LIMIT {most} OFFSET {from}", table.read());
-    let mut statement = sqlite.prepare_cached(&sql)?;
-    let mut rows = statement.query([])?;
-    let mut found = Vec::new();
-    while let Some(row) = rows.next()? {
-        let mut cells = Vec::with_capacity(table.columns.len());
-        for (at, (_, kind)) in table.columns.iter().enumerate() {
-            cells.push(match (row.get_ref(at)?, kind) {
-                (ValueRef::Null, _) => Cell::Nothing,
-                (ValueRef::Integer(number), _) => Cell::Int(number),
-                (ValueRef::Real(number), _) => Cell::Real(number),
-                (ValueRef::Text(bytes) | ValueRef::Blob(bytes), Bytes | AnyText) => {
-                    Cell::Bytes(bytes.to_vec())
-                }
-                (ValueRef::Text(bytes) | ValueRef::Blob(bytes), Int | Bool | Text | Real) => {
-                    Cell::Text(shown(table, at, bytes))
-                }
-            });
+/// The rows of a table in a data directory, some at a time.
+struct SqlitePages<'a> {
+    table: &'static Table,
+    rows: Rows<'a>,
+    /// How many have been read.
+    passed: usize,
+}
+
+impl<'a> SqlitePages<'a> {
+    fn of(table: &'static Table, rows: Rows<'a>) -> Self {
+        let passed = 0;
+        Self {
+            table,
+            rows,
+            passed,
         }
-        found.push(cells);
     }
-    Ok(found)
+
+    /// Nothing when there are no more.
+    fn next(&mut self) -> Result<Vec<Vec<Cell>>, TransferError> {
+        let mut found = Vec::new();
+        while found.len() < self.table.page() {
+            let Some(row) = self.rows.next()? else {
+                break;
+            };
+            self.passed += 1;
+            let mut cells = Vec::with_capacity(self.table.columns.len());
+            for (at, (column, kind)) in self.table.columns.iter().enumerate() {
+                let unreadable = || TransferError::Unreadable {
+                    table: self.table.name,
+                    row: self.passed,
+                    column,
+                };
+                let text = |bytes| std::str::from_utf8(bytes).map_err(|_| unreadable());
+                cells.push(match (row.get_ref(at)?, kind) {
+                    (ValueRef::Null, _) => Cell::Nothing,
+                    (ValueRef::Integer(number), _) => Cell::Int(number),
+                    (ValueRef::Real(number), _) => Cell::Real(number),
+                    (ValueRef::Blob(bytes), Json) => {
+                        Cell::Text(unpressed(self.table.name, Stored::Bytes(bytes))?)
+                    }
+                    (ValueRef::Text(bytes) | ValueRef::Blob(bytes), Bytes) => {
+                        Cell::Bytes(bytes.to_vec())
+                    }
+                    (ValueRef::Text(bytes) | ValueRef::Blob(bytes), AnyText) => {
+                        Cell::Bytes(text(bytes)?.as_bytes().to_vec())
+                    }
+                    (
+                        ValueRef::Text(bytes) | ValueRef::Blob(bytes),
+                        Int | Bool | Text | Json | Real,
+                    ) => match shown(column, text(bytes)?) {
+                        text if text.contains('\0') => return Err(unreadable()),
+                        text => Cell::Text(text),
+                    },
+                });
+            }
+            found.push(cells);
+        }
+        Ok(found)
+    }
 }
 
 /// What is for people only loses a character that PostgreSQL does not have.
-fn shown(table: &Table, column: usize, bytes: &[u8]) -> String {
-    let text = String::from_utf8_lossy(bytes).into_owned();
-    match table.columns.get(column) {
-        Some(("provider" | "title" | "active_turn" | "model" | "currency", _)) => {
+fn shown(column: &str, text: &str) -> String {
+    match column {
+        "provider" | "title" | "active_turn" | "model" | "currency" | "content_type" => {
             text.replace('\0', "\u{fffd}")
         }
-        _ => text,
+        _ => text.to_owned(),
     }
 }
 
-fn of_postgres(
-    postgres: &mut Postgres,
-    table: &Table,
-    from: usize,
-    most: usize,
-) -> Result<Vec<Vec<Cell>>, TransferError> {
-    let sql = kept(format!("{} LIMIT $1 OFFSET $2", table.read()));
-    let number = |count: usize| Value::Int(i64::try_from(count).unwrap_or(i64::MAX));
-    let rows = postgres.query(sql, vec![number(most), number(from)])?;
-    let mut found = Vec::with_capacity(rows.len());
-    for row in &rows {
-        let mut cells = Vec::with_capacity(table.columns.len());
-        for (at, (_, kind)) in table.columns.iter().enumerate() {
-            cells.push(cell(row, at, *kind)?);
-        }
-        found.push(cells);
+/// The rows of a table in PostgreSQL, some at a time, within a transaction.
+struct PostgresPages(&'static Table);
+
+impl PostgresPages {
+    fn of(table: &'static Table, postgres: &mut Postgres) -> Result<Self, TransferError> {
+        let (name, read) = (table.name, table.read());
+        let declare = format!("DECLARE page_of_{name} NO SCROLL CURSOR FOR {read}");
+        postgres.query(kept(declare), Vec::new())?;
+        Ok(Self(table))
     }
-    Ok(found)
+
+    /// Nothing when there are no more.
+    fn next(&self, postgres: &mut Postgres) -> Result<Vec<Vec<Cell>>, TransferError> {
+        let (name, page) = (self.0.name, self.0.page());
+        let fetch = kept(format!("FETCH {page} FROM page_of_{name}"));
+        let rows = postgres.query(fetch, Vec::new())?;
+        let mut found = Vec::with_capacity(rows.len());
+        for row in &rows {
+            let mut cells = Vec::with_capacity(self.0.columns.len());
+            for (at, (_, kind)) in self.0.columns.iter().enumerate() {
+                cells.push(cell(row, at, *kind)?);
+            }
+            found.push(cells);
+        }
+        Ok(found)
+    }
+
+    fn close(self, postgres: &mut Postgres) -> Result<(), TransferError> {
+        let close = kept(format!("CLOSE page_of_{}", self.0.name));
+        postgres.query(close, Vec::new())?;
+        Ok(())
+    }
 }
 
 fn cell(row: &Row, at: usize, kind: Kind) -> Result<Cell, PostgresError> {
     let found = match kind {
         Int => get::<Option<i64>>(row, at)?.map(Cell::Int),
         Bool => get::<Option<bool>>(row, at)?.map(|truth| Cell::Int(i64::from(truth))),
-        Text => get::<Option<String>>(row, at)?.map(Cell::Text),
+        Text | Json => get::<Option<String>>(row, at)?.map(Cell::Text),
         Real => get::<Option<f64>>(row, at)?.map(Cell::Real),
         Bytes | AnyText => get::<Option<Vec<u8>>>(row, at)?.map(Cell::Bytes),
     };
@@ -500,12 +585,12 @@ fn cell(row: &Row, at: usize, kind: Kind) -> Result<Cell, PostgresError> {
 fn value((cell, (_, kind)): (Cell, &(&str, Kind))) -> Value {
     match (cell, kind) {
         (Cell::Int(number), Bool) => Value::Bool(number != 0),
-        (Cell::Int(number), Int | Text | Bytes | AnyText | Real) => Value::Int(number),
+        (Cell::Int(number), Int | Text | Json | Bytes | AnyText | Real) => Value::Int(number),
         (Cell::Real(number), _) => Value::OptionalReal(Some(number)),
         (Cell::Text(text), _) => Value::Text(text),
         (Cell::Bytes(bytes), _) => Value::OptionalBytes(Some(bytes)),
         (Cell::Nothing, Int | Bool) => Value::OptionalInt(None),
-        (Cell::Nothing, Text) => Value::OptionalText(None),
+        (Cell::Nothing, Text | Json) => Value::OptionalText(None),
         (Cell::Nothing, Real) => Value::OptionalReal(None),
         (Cell::Nothing, Bytes | AnyText) => Value::OptionalBytes(None),
     }
@@ -520,6 +605,6 @@ fn sqlite_value((cell, (_, kind)): (Cell, &(&str, Kind))) -> SqliteValue {
         (Cell::Bytes(bytes), AnyText) => {
             SqliteValue::Text(String::from_utf8_lossy(&bytes).into_owned())
         }
-        (Cell::Bytes(bytes), Int | Bool | Text | Bytes | Real) => SqliteValue::Blob(bytes),
+        (Cell::Bytes(bytes), Int | Bool | Text | Json | Bytes | Real) => SqliteValue::Blob(bytes),
     }
 }

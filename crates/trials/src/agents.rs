@@ -23,10 +23,30 @@ const NODE: &str = "node@24";
 
 const PI: &str = "@earendil-works/pi-coding-agent@0.87.1";
 
+/// Who puts an agent where the host finds it.
+enum Source {
+    /// npm, with these packages, all agents into one directory.
+    Npm(&'static [&'static str]),
+    /// The host: `innkeeper agents install`, in the version that it knows.
+    Host,
+}
+
+/// What an agent cannot do, whoever asks.
+struct Limit {
+    trial: Trial,
+    /// What the trial fails with then. Any other failure is one of the host.
+    sign: &'static str,
+    why: &'static str,
+}
+
+const fn limit(trial: Trial, sign: &'static str, why: &'static str) -> Limit {
+    Limit { trial, sign, why }
+}
+
 pub(crate) struct Agent {
     /// The name by which the host finds it.
     pub(crate) provider: &'static str,
-    packages: &'static [&'static str],
+    source: Source,
     /// The program that the host looks for, or is told to start.
     program: &'static str,
     /// The host knows it by itself and finds it.
@@ -39,50 +59,79 @@ pub(crate) struct Agent {
     pub(crate) sub_agent: &'static str,
     /// Settings of its sessions.
     pub(crate) config: &'static [(&'static str, &'static str)],
-    /// What it cannot do, whoever asks.
-    limits: &'static [(Trial, &'static str)],
+    limits: &'static [Limit],
 }
 
-const PI_LIMITS: &[(Trial, &str)] = &[
-    (Trial::Approval, "pi runs its tools without asking anybody"),
-    (Trial::Denial, "pi runs its tools without asking anybody"),
-    (
-        Trial::OlderClient,
-        "pi runs its tools without asking anybody",
+const ONE_PIECE: &str = "the answer came in one piece";
+const UNASKED: &str = "nobody was asked";
+const UNUSED: &str = "the tool was not used";
+const NO_CALL: &str = "no call of it";
+const UNRESOLVED: &str = "\"resolved\":false";
+const ONE_DIRECTORY: &str = "works in one directory";
+const UNSEEN: &str = "bytes of input are shown";
+const NO_CHAT: &str = "no call has a chat of its own";
+const STALLED: &str = "nothing happened";
+
+const PI_ASKS_NOBODY: &str = "pi runs its tools without asking anybody";
+const PI_KNOWS_NO_SERVERS: &str = "pi knows no MCP servers";
+const PI_IS_ALONE: &str = "pi has no sub-agents";
+
+const PI_LIMITS: &[Limit] = &[
+    limit(Trial::Approval, UNASKED, PI_ASKS_NOBODY),
+    limit(Trial::Denial, UNASKED, PI_ASKS_NOBODY),
+    limit(Trial::OlderClient, UNASKED, PI_ASKS_NOBODY),
+    limit(Trial::ClientTool, UNUSED, PI_KNOWS_NO_SERVERS),
+    limit(Trial::Comment, UNRESOLVED, PI_KNOWS_NO_SERVERS),
+    limit(Trial::McpServer, NO_CALL, PI_KNOWS_NO_SERVERS),
+    limit(
+        Trial::Directories,
+        ONE_DIRECTORY,
+        "pi works in one directory",
     ),
-    (Trial::ClientTool, "pi knows no MCP servers"),
-    (Trial::Comment, "pi knows no MCP servers"),
-    (Trial::McpServer, "pi knows no MCP servers"),
-    (Trial::Directories, "pi works in one directory"),
-    (Trial::SubAgent, "pi has no sub-agents"),
-    (Trial::Background, "pi has no sub-agents"),
+    limit(Trial::SubAgent, NO_CHAT, PI_IS_ALONE),
+    limit(Trial::Background, NO_CHAT, PI_IS_ALONE),
 ];
 
 /// What works for a call is shown as that call.
 const SAYS_NOTHING: &str = "it does not tell what its sub-agents do";
 
-/// The scripted model finds no tool of its for that.
-const NOT_TRIED: &str = "its sub-agents were not tried";
+/// The scripted model finds no tool for that, or none with such an option.
+const NOT_OFFERED: &str = "it offers its model no such sub-agents";
 
 /// The first request to its model can be without the tools of a server that has
 /// just come in.
 const QWEN_WAITS_FOR_NO_SERVER: &str = "Qwen Code does not wait for an MCP server that is starting";
 
-const QWEN_LIMITS: &[(Trial, &str)] = &[
-    (Trial::ClientTool, QWEN_WAITS_FOR_NO_SERVER),
-    (Trial::Comment, QWEN_WAITS_FOR_NO_SERVER),
-    (Trial::McpServer, QWEN_WAITS_FOR_NO_SERVER),
-    (Trial::Directories, "Qwen Code works in one directory"),
-    (
+const QWEN_LIMITS: &[Limit] = &[
+    limit(Trial::ClientTool, UNUSED, QWEN_WAITS_FOR_NO_SERVER),
+    limit(Trial::Comment, UNRESOLVED, QWEN_WAITS_FOR_NO_SERVER),
+    limit(Trial::McpServer, NO_CALL, QWEN_WAITS_FOR_NO_SERVER),
+    limit(
+        Trial::Directories,
+        ONE_DIRECTORY,
+        "Qwen Code works in one directory",
+    ),
+    limit(
         Trial::Background,
+        NO_CHAT,
         "Qwen Code ends the turn before its sub-agent works",
     ),
 ];
 
-pub(crate) const AGENTS: [Agent; 11] = [
+/// The scripted model does not know how.
+const VIBE_SEARCHES: &str = "Vibe lets its model search for tools and use them in programs";
+
+/// It does not ask anybody.
+const GEMINI_REFUSES: &str = "the policy of Gemini CLI refuses sub-agents as it is set up here";
+
+const NANOCODER_IGNORES_SERVERS: &str = "Nanocoder ignores MCP servers that it is given";
+
+const HERMES_ASKS_SELDOM: &str = "Hermes asks only about commands that it finds dangerous";
+
+pub(crate) const AGENTS: [Agent; 15] = [
     Agent {
         provider: "goose",
-        packages: &["@aaif/goose"],
+        source: Source::Npm(&["@aaif/goose"]),
         program: "goose",
         is_known: true,
         env: &[
@@ -98,14 +147,18 @@ pub(crate) const AGENTS: [Agent; 11] = [
         sub_agent: "general-purpose",
         config: &[],
         limits: &[
-            (Trial::Directories, "goose works in one directory"),
-            (Trial::SubAgent, NOT_TRIED),
-            (Trial::Background, NOT_TRIED),
+            limit(
+                Trial::Directories,
+                ONE_DIRECTORY,
+                "goose works in one directory",
+            ),
+            limit(Trial::SubAgent, NO_CHAT, SAYS_NOTHING),
+            limit(Trial::Background, NO_CHAT, SAYS_NOTHING),
         ],
     },
     Agent {
         provider: "claude",
-        packages: &["@agentclientprotocol/claude-agent-acp@0.99.1"],
+        source: Source::Npm(&["@agentclientprotocol/claude-agent-acp@0.99.1"]),
         program: "claude-agent-acp",
         is_known: true,
         env: &[
@@ -123,25 +176,26 @@ pub(crate) const AGENTS: [Agent; 11] = [
     },
     Agent {
         provider: "codex",
-        packages: &["@agentclientprotocol/codex-acp@2.6.0"],
+        source: Source::Npm(&["@agentclientprotocol/codex-acp@2.6.0"]),
         program: "codex-acp",
         is_known: true,
         env: &[],
         files: codex_files,
-        sub_agent: "general-purpose",
+        sub_agent: "default",
         config: &[("mode", "read-only")],
         limits: &[
-            (
+            limit(
                 Trial::OlderClient,
+                "Argument list too long",
                 "Codex cannot run a command of 100 KB (`Argument list too long`)",
             ),
-            (Trial::SubAgent, NOT_TRIED),
-            (Trial::Background, NOT_TRIED),
+            limit(Trial::SubAgent, NO_CHAT, SAYS_NOTHING),
+            limit(Trial::Background, NO_CHAT, NOT_OFFERED),
         ],
     },
     Agent {
         provider: "pi",
-        packages: &[PI],
+        source: Source::Npm(&[PI]),
         program: "pi",
         is_known: true,
         env: &[("PI_OFFLINE", "1")],
@@ -152,7 +206,7 @@ pub(crate) const AGENTS: [Agent; 11] = [
     },
     Agent {
         provider: "pi-acp",
-        packages: &["pi-acp@0.0.34", PI],
+        source: Source::Npm(&["pi-acp@0.0.34", PI]),
         program: "pi-acp",
         is_known: false,
         env: &[("PI_OFFLINE", "1")],
@@ -163,7 +217,7 @@ pub(crate) const AGENTS: [Agent; 11] = [
     },
     Agent {
         provider: "opencode",
-        packages: &["opencode-ai@1.18.33"],
+        source: Source::Npm(&["opencode-ai@1.18.33"]),
         program: "opencode",
         is_known: true,
         env: &[
@@ -174,14 +228,18 @@ pub(crate) const AGENTS: [Agent; 11] = [
         sub_agent: "general",
         config: &[],
         limits: &[
-            (Trial::Directories, "opencode works in one directory"),
-            (Trial::SubAgent, SAYS_NOTHING),
-            (Trial::Background, SAYS_NOTHING),
+            limit(
+                Trial::Directories,
+                ONE_DIRECTORY,
+                "opencode works in one directory",
+            ),
+            limit(Trial::SubAgent, STALLED, SAYS_NOTHING),
+            limit(Trial::Background, NO_CHAT, SAYS_NOTHING),
         ],
     },
     Agent {
         provider: "kilo",
-        packages: &["@kilocode/cli@7.7.7"],
+        source: Source::Npm(&["@kilocode/cli@7.7.7"]),
         program: "kilo",
         is_known: true,
         env: &[("KILO_DISABLE_AUTOUPDATE", "1")],
@@ -189,14 +247,18 @@ pub(crate) const AGENTS: [Agent; 11] = [
         sub_agent: "general",
         config: &[],
         limits: &[
-            (Trial::Directories, "Kilo Code works in one directory"),
-            (Trial::SubAgent, SAYS_NOTHING),
-            (Trial::Background, SAYS_NOTHING),
+            limit(
+                Trial::Directories,
+                ONE_DIRECTORY,
+                "Kilo Code works in one directory",
+            ),
+            limit(Trial::SubAgent, STALLED, SAYS_NOTHING),
+            limit(Trial::Background, NO_CHAT, SAYS_NOTHING),
         ],
     },
     Agent {
         provider: "kimi",
-        packages: &["@moonshot-ai/kimi-code@2.1.0"],
+        source: Source::Npm(&["@moonshot-ai/kimi-code@2.1.0"]),
         program: "kimi",
         is_known: true,
         env: &[("KIMI_CODE_NO_AUTO_UPDATE", "1")],
@@ -204,17 +266,18 @@ pub(crate) const AGENTS: [Agent; 11] = [
         sub_agent: "coder",
         config: &[],
         limits: &[
-            (
+            limit(
                 Trial::OlderClient,
+                UNSEEN,
                 "Kimi Code says what it runs in words, and gives the input when that is approved",
             ),
-            (Trial::SubAgent, SAYS_NOTHING),
-            (Trial::Background, SAYS_NOTHING),
+            limit(Trial::SubAgent, NO_CHAT, SAYS_NOTHING),
+            limit(Trial::Background, NO_CHAT, SAYS_NOTHING),
         ],
     },
     Agent {
         provider: "copilot",
-        packages: &["@github/copilot@1.0.102"],
+        source: Source::Npm(&["@github/copilot@1.0.102"]),
         program: "copilot",
         is_known: true,
         env: &[
@@ -227,11 +290,15 @@ pub(crate) const AGENTS: [Agent; 11] = [
         files: Vec::new,
         sub_agent: "general-purpose",
         config: &[],
-        limits: &[(Trial::Directories, "Copilot works in one directory")],
+        limits: &[limit(
+            Trial::Directories,
+            ONE_DIRECTORY,
+            "Copilot works in one directory",
+        )],
     },
     Agent {
         provider: "qwen",
-        packages: &["@qwen-code/qwen-code@0.24.4"],
+        source: Source::Npm(&["@qwen-code/qwen-code@0.24.4"]),
         program: "qwen",
         is_known: true,
         env: &[
@@ -246,7 +313,7 @@ pub(crate) const AGENTS: [Agent; 11] = [
     },
     Agent {
         provider: "gemini",
-        packages: &["@google/gemini-cli@0.61.0"],
+        source: Source::Npm(&["@google/gemini-cli@0.61.0"]),
         program: "gemini",
         is_known: true,
         env: &[
@@ -256,16 +323,125 @@ pub(crate) const AGENTS: [Agent; 11] = [
             ("GEMINI_CLI_TRUST_WORKSPACE", "true"),
         ],
         files: gemini_files,
+        sub_agent: "generalist",
+        config: &[],
+        limits: &[
+            limit(
+                Trial::OlderClient,
+                UNSEEN,
+                "Gemini CLI says what it runs in the title of the call, and gives no input",
+            ),
+            limit(
+                Trial::Directories,
+                ONE_DIRECTORY,
+                "Gemini CLI works in one directory",
+            ),
+            limit(Trial::SubAgent, NO_CHAT, GEMINI_REFUSES),
+            limit(Trial::Background, NO_CHAT, NOT_OFFERED),
+        ],
+    },
+    Agent {
+        provider: "vibe",
+        source: Source::Host,
+        program: "vibe-acp",
+        is_known: true,
+        env: &[("SCRIPTED_KEY", "none")],
+        files: vibe_files,
+        sub_agent: "explore",
+        config: &[],
+        limits: &[
+            limit(Trial::ClientTool, UNUSED, VIBE_SEARCHES),
+            limit(Trial::Comment, UNRESOLVED, VIBE_SEARCHES),
+            limit(Trial::McpServer, NO_CALL, VIBE_SEARCHES),
+            limit(
+                Trial::Directories,
+                ONE_DIRECTORY,
+                "Vibe works in one directory",
+            ),
+            limit(Trial::SubAgent, NO_CHAT, NOT_OFFERED),
+            limit(Trial::Background, NO_CHAT, NOT_OFFERED),
+        ],
+    },
+    Agent {
+        provider: "fast-agent",
+        source: Source::Host,
+        program: "fast-agent-acp",
+        is_known: true,
+        env: &[
+            ("GENERIC_BASE_URL", "MODEL/v1"),
+            ("GENERIC_API_KEY", "none"),
+            ("FAST_AGENT_MODEL", "generic.scripted"),
+        ],
+        files: Vec::new,
         sub_agent: "general-purpose",
         config: &[],
         limits: &[
-            (
-                Trial::OlderClient,
-                "Gemini CLI says what it runs in the title of the call, and gives no input",
+            limit(
+                Trial::Edit,
+                "apply_patch: not found",
+                "fast-agent offers its model no tool that edits",
             ),
-            (Trial::Directories, "Gemini CLI works in one directory"),
-            (Trial::SubAgent, NOT_TRIED),
-            (Trial::Background, NOT_TRIED),
+            limit(
+                Trial::Text,
+                "usage says null",
+                "fast-agent tells its usage in words",
+            ),
+            limit(
+                Trial::Directories,
+                ONE_DIRECTORY,
+                "fast-agent works in one directory",
+            ),
+            limit(Trial::SubAgent, NO_CHAT, NOT_OFFERED),
+            limit(Trial::Background, NO_CHAT, NOT_OFFERED),
+        ],
+    },
+    Agent {
+        provider: "hermes",
+        source: Source::Host,
+        program: "hermes-acp",
+        is_known: true,
+        env: &[],
+        files: hermes_files,
+        sub_agent: "general-purpose",
+        config: &[],
+        limits: &[
+            limit(Trial::Approval, UNASKED, HERMES_ASKS_SELDOM),
+            limit(Trial::Denial, UNASKED, HERMES_ASKS_SELDOM),
+            limit(Trial::OlderClient, UNASKED, HERMES_ASKS_SELDOM),
+            limit(
+                Trial::Directories,
+                ONE_DIRECTORY,
+                "Hermes works in one directory",
+            ),
+            limit(Trial::SubAgent, NO_CHAT, SAYS_NOTHING),
+            limit(Trial::Background, NO_CHAT, SAYS_NOTHING),
+        ],
+    },
+    Agent {
+        provider: "nanocoder",
+        source: Source::Host,
+        program: "nanocoder",
+        is_known: true,
+        env: &[],
+        files: nanocoder_files,
+        sub_agent: "general-purpose",
+        config: &[],
+        limits: &[
+            limit(
+                Trial::Text,
+                ONE_PIECE,
+                "Nanocoder tells its answer when it is complete",
+            ),
+            limit(Trial::ClientTool, UNUSED, NANOCODER_IGNORES_SERVERS),
+            limit(Trial::Comment, UNRESOLVED, NANOCODER_IGNORES_SERVERS),
+            limit(Trial::McpServer, NO_CALL, NANOCODER_IGNORES_SERVERS),
+            limit(
+                Trial::Directories,
+                ONE_DIRECTORY,
+                "Nanocoder works in one directory",
+            ),
+            limit(Trial::SubAgent, NO_CHAT, SAYS_NOTHING),
+            limit(Trial::Background, NO_CHAT, SAYS_NOTHING),
         ],
     },
 ];
@@ -343,6 +519,34 @@ fn qwen_files() -> Vec<(&'static str, String)> {
     vec![(".qwen/settings.json", settings.to_string())]
 }
 
+fn vibe_files() -> Vec<(&'static str, String)> {
+    let name = model::NAME;
+    let config = format!(
+        "active_model = 'scripted'\nenable_telemetry = false\nenable_update_checks = false\n\n\
+         [[providers]]\nname = 'scripted'\napi_base = 'MODEL/v1'\n\
+         api_key_env_var = 'SCRIPTED_KEY'\nbackend = 'generic'\n\n\
+         [[models]]\nname = '{name}'\nprovider = 'scripted'\nalias = 'scripted'\n"
+    );
+    vec![(".vibe/config.toml", config)]
+}
+
+fn hermes_files() -> Vec<(&'static str, String)> {
+    let name = model::NAME;
+    let config = format!(
+        "model:\n  default: {name}\n  provider: custom\n  base_url: MODEL/v1\n  api_key: none\n"
+    );
+    vec![(".hermes/config.yaml", config)]
+}
+
+fn nanocoder_files() -> Vec<(&'static str, String)> {
+    let provider = json!({
+        "name": "scripted", "baseUrl": "MODEL/v1", "apiKey": "none", "models": [model::NAME],
+    });
+    let config = json!({"nanocoder": {"providers": [provider]}});
+    let file = ".config/nanocoder/agents.config.json";
+    vec![(file, config.to_string())]
+}
+
 fn gemini_files() -> Vec<(&'static str, String)> {
     let settings = json!({
         "security": {"auth": {"selectedType": "gemini-api-key"}},
@@ -385,9 +589,11 @@ impl Agent {
         programs.join(self.program).exists()
     }
 
-    pub(crate) fn limit(&self, trial: Trial) -> Option<&'static str> {
-        let limit = self.limits.iter().find(|(limited, _)| *limited == trial);
-        limit.map(|(_, why)| *why)
+    /// Why the agent cannot do what a trial asks for, if that is how it failed.
+    pub(crate) fn limit(&self, trial: Trial, error: &str) -> Option<&'static str> {
+        let mut limits = self.limits.iter().filter(|limit| limit.trial == trial);
+        let limit = limits.find(|limit| error.contains(limit.sign));
+        limit.map(|limit| limit.why)
     }
 
     /// The settings of its sessions, as the protocol has them.
@@ -406,10 +612,13 @@ pub(crate) fn is_equipped(programs: &Path) -> bool {
     ["node", SERVER].iter().all(|it| programs.join(it).exists())
 }
 
-/// Installs the agents, and what they need.
+/// Installs what all agents need, and those that come with npm.
 pub(crate) fn install(into: &Path, agents: &[&Agent]) -> Result<()> {
-    let packages = agents.iter().flat_map(|agent| agent.packages).copied();
-    let packages: Vec<&str> = packages.chain([NODE, SERVER_PACKAGE]).collect();
+    let packages = agents.iter().flat_map(|agent| match agent.source {
+        Source::Npm(packages) => packages,
+        Source::Host => &[],
+    });
+    let packages: Vec<&str> = packages.copied().chain([NODE, SERVER_PACKAGE]).collect();
     println!("Installing {}", packages.join(", "));
     let status = Command::new("npm")
         .args(["install", "--no-audit", "--no-fund", "--loglevel=error"])
@@ -422,4 +631,40 @@ pub(crate) fn install(into: &Path, agents: &[&Agent]) -> Result<()> {
         bail!("the agents cannot be installed ({status})");
     }
     Ok(())
+}
+
+impl Agent {
+    pub(crate) fn comes_with_npm(&self) -> bool {
+        matches!(self.source, Source::Npm(_))
+    }
+
+    /// Lets the host install the agent below a directory, and links its program
+    /// to where those of the others are.
+    pub(crate) fn install_by_host(&self, host: &Path, below: &Path, programs: &Path) -> Result<()> {
+        let output = Command::new(host)
+            .args(["agents", "install", self.provider, "--data-dir"])
+            .arg(below)
+            .output()
+            .context("the host cannot be started")?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            bail!("{}", said.lines().last().unwrap_or("it is not installed"));
+        }
+        let installed = below.join("agents").join("installed");
+        for entry in fs::read_dir(&installed)? {
+            let place = entry?.path();
+            let Ok(current) = fs::read_to_string(place.join("current.json")) else {
+                continue;
+            };
+            let current: Value = serde_json::from_str(&current)?;
+            let part = |key: &str| current[key].as_str().context("a part of the place");
+            let program = place.join(part("version")?).join(part("program")?);
+            if program.file_name().is_some_and(|name| name == self.program) {
+                fs::create_dir_all(programs)?;
+                std::os::unix::fs::symlink(program, programs.join(self.program))?;
+                return Ok(());
+            }
+        }
+        bail!("{} is not among what was installed", self.program)
+    }
 }

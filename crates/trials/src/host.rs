@@ -109,7 +109,7 @@ fn path_with(first: &Path) -> Result<OsString> {
 }
 
 /// The binary that was built next to this one.
-fn binary() -> Result<PathBuf> {
+pub(crate) fn binary() -> Result<PathBuf> {
     let path = std::env::current_exe()?.with_file_name("innkeeper");
     if !path.exists() {
         bail!("{} is not built; use `cargo xtask agents`", path.display());

@@ -4,8 +4,9 @@
 //!
 //! `cargo xtask agents [--directory DIR] [AGENT | TRIAL …]`. The directory is
 //! kept, so that the next run need not install anything; without one, a
-//! temporary one is used. It needs npm and its registry; nothing else leaves
-//! this machine.
+//! temporary one is used. It needs npm, and `uv` or a recent Python for the
+//! agents that come from PyPI; nothing but what installs them leaves this
+//! machine.
 
 mod agents;
 mod guest;
@@ -62,13 +63,21 @@ async fn run() -> Result<()> {
     };
     let programs = directory.join("programs");
     let bin = programs.join("node_modules").join(".bin");
-    if !agents::is_equipped(&bin) || plan.agents.iter().any(|agent| !agent.is_in(&bin)) {
+    let missing = |agent: &&Agent| !agent.is_in(&bin);
+    let of_npm = plan.agents.iter().filter(|agent| agent.comes_with_npm());
+    if !agents::is_equipped(&bin) || of_npm.copied().any(|agent| missing(&agent)) {
         agents::install(&programs, &plan.agents)?;
     }
     let model = format!("http://{}", model::serve().await?);
     let mut failures = 0;
     let mut rows = Vec::new();
     for agent in &plan.agents {
+        if missing(agent) {
+            println!("Installing {} with the host", agent.provider);
+            agent
+                .install_by_host(&host::binary()?, &directory.join("installed"), &bin)
+                .with_context(|| format!("{} cannot be installed", agent.provider))?;
+        }
         let cells = try_agent(agent, &plan.trials, &directory, &bin, &model).await;
         failures += cells
             .iter()
@@ -121,10 +130,15 @@ async fn try_agent(
         let began = Instant::now();
         let (left, result) = open.run(trial).await;
         stage = left;
-        let cell = match (result, agent.limit(trial)) {
-            (Ok(detail), _) => Cell::Passed(detail),
-            (Err(_), Some(why)) => Cell::Limited(why),
-            (Err(error), None) => Cell::Failed(format!("{error:#}")),
+        let cell = match result {
+            Ok(detail) => Cell::Passed(detail),
+            Err(error) => {
+                let error = format!("{error:#}");
+                match agent.limit(trial, &error) {
+                    Some(why) => Cell::Limited(why),
+                    None => Cell::Failed(error),
+                }
+            }
         };
         let (mark, detail) = cell.shown();
         let (name, took) = (trial.name(), began.elapsed().as_secs_f32());

@@ -292,8 +292,8 @@ impl<'a> Stage<'a> {
             "{} bytes of input are shown for {call}",
             input.len()
         );
-        self.follow(&mut chat, turn, true).await?.complete()?;
-        ensure!(file.exists(), "the command did not run");
+        let played = self.follow(&mut chat, turn, true).await?.complete()?;
+        ensure!(file.exists(), "the command did not run: {}", played.turn);
         Ok(format!("sees all {} KB of the input", input.len() / 1000))
     }
 

@@ -7,6 +7,7 @@
 //! cannot be understood degrades its container, and nothing else.
 
 mod contents;
+mod copies;
 mod follow;
 mod front_matter;
 #[cfg(feature = "fuzzing")]
@@ -26,7 +27,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use innkeeper_protocol::workspace::customization::{
-    ClientPlugin, CustomizationCommand, CustomizationPlace, CustomizationReport,
+    ClientPlugin, CopyFrom, CopyId, CustomizationCommand, CustomizationPlace, CustomizationReport,
     FoundCustomization, GivenFiles, SourceId,
 };
 use notify::{Config, Event, RecommendedWatcher, RecursiveMode, Watcher as _};
@@ -34,6 +35,7 @@ use notify::{Config, Event, RecommendedWatcher, RecursiveMode, Watcher as _};
 use crate::resources::place::{path_of_uri, uri_of_path};
 use follow::Points;
 use plugin::Published;
+use servers::Variables;
 use tree::{Disk, Given, Tree as _};
 
 /// How much text of what a client has given is kept for agents: of one file,
@@ -63,6 +65,8 @@ pub struct CustomizationOptions {
     pub plugins: Vec<PathBuf>,
     /// What `${NAME}` stands for where an MCP server is declared.
     pub variables: BTreeMap<String, String>,
+    /// Where copies of plugins are kept, if any are.
+    pub copies: Option<PathBuf>,
 }
 
 /// Looks after all places that the engine wants to know about, until it is
@@ -193,6 +197,27 @@ impl Keeper {
                 self.watch_what_matters();
                 true
             }
+            Message::Command(CustomizationCommand::Copy {
+                copy,
+                plugin,
+                name,
+                from,
+            }) => {
+                self.copy(copy, plugin, name, from);
+                true
+            }
+            Message::Command(CustomizationCommand::KeepCopies { copies }) => {
+                if let Some(root) = &self.options.copies {
+                    copies::keep_only(root, &copies);
+                }
+                true
+            }
+            Message::Command(CustomizationCommand::RemoveCopy { copy }) => {
+                if let Some(root) = &self.options.copies {
+                    copies::remove(root, &copy);
+                }
+                true
+            }
             Message::Changed(Ok(event)) => {
                 // Reading is not a change; else each look would lead to another.
                 if !event.kind.is_access() {
@@ -210,6 +235,21 @@ impl Keeper {
                 changed.extend(self.sources.keys());
                 true
             }
+        }
+    }
+
+    /// Makes a copy on a thread of its own: what is copied may be slow to read.
+    fn copy(&self, copy: CopyId, plugin: ClientPlugin, name: String, from: CopyFrom) {
+        let (options, sink) = (self.options.clone(), Arc::clone(&self.sink));
+        let run = move || {
+            let outcome = copies::make(&options, plugin, &name, &from);
+            let outcome = outcome.map(Box::new);
+            sink(CustomizationReport::Copied { copy, outcome });
+        };
+        let thread = std::thread::Builder::new().name("plugin copy".to_owned());
+        if let Err(error) = thread.spawn(run) {
+            let outcome = Err(format!("a thread cannot be started: {error}"));
+            (self.sink)(CustomizationReport::Copied { copy, outcome });
         }
     }
 
@@ -236,7 +276,7 @@ impl Keeper {
             return true;
         }
         source.told = Some(found.clone());
-        (self.sink)(CustomizationReport { source: id, found })
+        (self.sink)(CustomizationReport::Found { source: id, found })
     }
 
     fn watch_what_matters(&mut self) {
@@ -303,14 +343,7 @@ fn read(place: &CustomizationPlace, options: &CustomizationOptions) -> Vec<Found
             });
             home.into_iter().flatten().chain(plugins).collect()
         }
-        CustomizationPlace::Plugin(plugin) => {
-            let path = path_of_uri(&plugin.uri).unwrap_or_default();
-            vec![plugin::read(
-                &Disk::new(&path),
-                of_client(plugin),
-                variables,
-            )]
-        }
+        CustomizationPlace::Plugin(plugin) => vec![read_plugin(plugin, variables)],
         CustomizationPlace::Files { plugin, files } => {
             let uri = &plugin.uri;
             let tree = Given { uri, files };
@@ -319,6 +352,12 @@ fn read(place: &CustomizationPlace, options: &CustomizationOptions) -> Vec<Found
             vec![found]
         }
     }
+}
+
+/// A plugin in a directory of this machine.
+fn read_plugin(plugin: &ClientPlugin, variables: &Variables) -> FoundCustomization {
+    let path = path_of_uri(&plugin.uri).unwrap_or_default();
+    plugin::read(&Disk::new(&path), of_client(plugin), variables)
 }
 
 /// The text of what a client has given, for agents: they cannot ask the client.
@@ -345,6 +384,6 @@ fn of_client(plugin: &ClientPlugin) -> Published<'_> {
         id: plugin.id.clone(),
         uri: plugin.uri.clone(),
         name: &plugin.name,
-        client_id: Some(plugin.client_id.clone()),
+        client_id: plugin.client_id.clone(),
     }
 }

@@ -118,7 +118,7 @@ fn read(place: &Place, most: usize) -> Outcome {
     })
 }
 
-fn open_to_read(dir: &Dir, path: &Path) -> io::Result<File> {
+pub(crate) fn open_to_read(dir: &Dir, path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     // A pipe without a writer would keep us waiting for one.
     let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or(0);

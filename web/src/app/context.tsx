@@ -13,7 +13,7 @@ export const HostContext = createContext<Host | null>(null);
 
 export function useHost(): Host {
   const host = useContext(HostContext);
-  if (!host) throw new Error("there is no host around this component");
+  if (!host) throw new Error("no host is provided around this component");
   return host;
 }
 

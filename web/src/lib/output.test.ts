@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { beginningOf, endOf, failureOf, unwrapped } from "./output";
+import { beginningOf, endOf, failureOf, unwrapped, withoutFence } from "./output";
 
 describe("long output is cut where a line ends", () => {
   const text = "first\nsecond\nthird\n";
@@ -43,3 +43,10 @@ test.each([
   ["exit status: 1", { exitCode: 1, text: "" }],
   ["error: Exit code 101", { text: "error: Exit code 101" }],
 ])("the exit code that stands before an output: %j", (message, failure) => expect(failureOf(message)).toEqual(failure));
+
+test.each([
+  ["```\nno such file\n```", "no such file"],
+  ["```\n<tool_use_error>There is no tool Grep.</tool_use_error>\n```", "There is no tool Grep."],
+  ["plain ``` text", "plain ``` text"],
+  ["```sh\na\n```\nand\n```sh\nb\n```", "```sh\na\n```\nand\n```sh\nb\n```"],
+])("what an agent put around an output is left out: %j", (text, shown) => expect(withoutFence(text)).toBe(shown));

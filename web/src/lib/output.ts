@@ -39,6 +39,12 @@ export function unwrapped(text: string): string {
   return withoutNumbers(fencedIn(text) ?? contentIn(text) ?? text);
 }
 
+/** What a tool printed, without the fence, and the tag for errors, that some agents put around it. */
+export function withoutFence(text: string): string {
+  const inner = fencedIn(text) ?? text;
+  return /^\s*<tool_use_error>([^]*)<\/tool_use_error>\s*$/.exec(inner)?.[1] ?? inner;
+}
+
 /** What is between the first line and the last, if those are one fence. */
 function fencedIn(text: string): string | undefined {
   const [, fence = "", inner] = FENCED.exec(text) ?? [];

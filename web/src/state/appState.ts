@@ -100,8 +100,8 @@ export interface ConnectionState {
   defaultDirectory?: URI;
   completionTriggers: readonly string[];
   shellPrefix?: string;
-  /** Where the host tells its numbers. */
-  metrics?: URI;
+  /** Where the host tells of its own work: channels, one of them with `{level}`. */
+  telemetry?: { logs?: URI; traces?: URI; metrics?: URI };
 }
 
 export interface Notice {

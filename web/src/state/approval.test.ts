@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { ConfirmationOption, ToolResultContent } from "../protocol/types";
-import { choicesOf, directoryOf, editableInput, isPiece, readInput, withoutTwins } from "./approval";
+import { choicesOf, directoryOf, editableInput, isPiece, readInput, withoutTwins, saysCommand } from "./approval";
 
 const option = (id: string, kind: "approve" | "deny", group?: number, label = id): ConfirmationOption => ({ id, label, kind, group });
 
@@ -117,3 +117,14 @@ test("a piece of a file is not shown next to the whole of it", () => {
   expect(withoutTwins([piece, whole, alone])).toEqual([whole, alone]);
   expect([piece, whole, alone].map(isPiece)).toEqual([true, false, true]);
 });
+
+test.each([
+  ["cargo test", "cargo test", true],
+  ["`cargo test`", "cargo test", true],
+  ["cargo test && ca…", "cargo test && cargo build", true],
+  ["printf a b", "printf a \n b", true],
+  ["Run the tests", "cargo test", false],
+  ["cargo", "cargo test", false],
+  ["…", "cargo test", false],
+  ["cargo test", undefined, false],
+])("whether %j says what is run: %j", (line, command, isSaid) => expect(saysCommand(line, command)).toBe(isSaid));

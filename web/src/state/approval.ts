@@ -1,7 +1,7 @@
 // How a request for approval is read: which option is the careful one, what a
 // call's input says in words, and what of it can be edited.
 
-import type { ConfirmationOption, FileEdit, JsonObject, ToolInput, ToolResultContent, URI } from "../protocol/types";
+import type { ConfirmationOption, FileEdit, JsonObject, SessionState, ToolInput, ToolResultContent, URI } from "../protocol/types";
 import type { ChannelState } from "./reducers";
 
 const DEFAULT_OPTIONS: ConfirmationOption[] = [
@@ -31,14 +31,18 @@ function lasts({ id, label }: ConfirmationOption): boolean {
   return LASTING.test(id) || LASTING.test(label);
 }
 
-/** Where the session of a chat works. */
-export function directoryOf(channels: ReadonlyMap<URI, ChannelState>, chat: URI): URI | undefined {
+/** The session that a chat belongs to, if it is open. */
+export function sessionOf(channels: ReadonlyMap<URI, ChannelState>, chat: URI): SessionState | undefined {
   for (const channel of channels.values()) {
-    if (channel.kind !== "session") continue;
-    const found = channel.state.chats.find(({ resource }) => resource === chat);
-    if (found) return found.workingDirectories?.[0] ?? channel.state.workingDirectories?.[0];
+    if (channel.kind === "session" && channel.state.chats.some(({ resource }) => resource === chat)) return channel.state;
   }
   return undefined;
+}
+
+/** Where the session of a chat works. */
+export function directoryOf(channels: ReadonlyMap<URI, ChannelState>, chat: URI): URI | undefined {
+  const session = sessionOf(channels, chat);
+  return session?.chats.find(({ resource }) => resource === chat)?.workingDirectories?.[0] ?? session?.workingDirectories?.[0];
 }
 
 /** Some agents give their identifiers as labels. */
@@ -81,6 +85,14 @@ export function readInput(input: string, meta: JsonObject | undefined): Readable
     ...(place ? { where: String(object[place]) } : {}),
     fields: Object.entries(others).map(([name, value]) => ({ name, text: readable(value) })),
   };
+}
+
+/** Whether a line is a command, or the beginning of one: then it need not stand next to it. */
+export function saysCommand(line: string, command: string | undefined): boolean {
+  if (command === undefined) return false;
+  const [bare, whole] = [line, command].map((text) => text.replace(/\s+/g, " ").trim().replace(/^`(.*)`$/, "$1"));
+  const begun = bare?.replace(/\s*(?:…|\.\.\.)$/, "");
+  return begun !== undefined && begun !== "" && (begun === whole || (begun !== bare && !!whole?.startsWith(begun)));
 }
 
 /** Values in lines, with the line breaks that they have. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { MessageAttachment } from "../protocol/types";
-import { aboutSuggestion, accepted, goingAlong, iconOf, standsIn } from "./attachments";
+import { aboutSuggestion, accepted, goingAlong, iconOf, standsIn, selectionOf } from "./attachments";
 
 const command: MessageAttachment = { type: "simple", label: "/review", displayKind: "command", _meta: { command: "review", more: [1, { deep: null }] } };
 const file: MessageAttachment = { type: "resource", label: "menu.txt", uri: "file:///menu.txt", _meta: { score: 3 } };
@@ -38,4 +38,12 @@ test("a suggestion says what it does and what it takes, where the host knows", (
   const attachment: MessageAttachment = { type: "simple", label: "/review", displayKind: "command", _meta };
   expect(aboutSuggestion({ insertText: "/review ", attachment })).toEqual({ name: "/review", hint: "<branch>", about: "Looks at a change", icon: "terminal" });
   expect(aboutSuggestion({ insertText: "@menu.txt", attachment: file })).toEqual({ name: "menu.txt", hint: undefined, about: undefined, icon: "file" });
+});
+
+test("lines of a file go along as they are, under the numbers that they have", () => {
+  const one = selectionOf("src/parse.py", ["naïve = 1"], 7);
+  expect(one).toMatchObject({ type: "embeddedResource", label: "src/parse.py:7", displayKind: "selection", contentType: "text/plain" });
+  const text = one.type === "embeddedResource" ? Buffer.from(one.data, "base64").toString() : "";
+  expect(text).toBe("naïve = 1\n");
+  expect(selectionOf("a", ["1", "2", "3"], 4).label).toBe("a:4-6");
 });

@@ -45,3 +45,11 @@ export function aboutSuggestion({ insertText, attachment }: Suggestion) {
     icon: attachment ? iconOf(attachment) : ("file" as const),
   };
 }
+
+/** Lines of a file, as they are now: the file may be another one when the agent looks. */
+export function selectionOf(path: string, lines: readonly string[], from: number): MessageAttachment {
+  const to = from + lines.length - 1;
+  const bytes = new TextEncoder().encode(`${lines.join("\n")}\n`);
+  const data = btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
+  return { type: "embeddedResource", label: `${path}:${from === to ? from : `${from}-${to}`}`, contentType: "text/plain", data, displayKind: "selection" };
+}

@@ -1,6 +1,7 @@
 // Automations: what is shown of them, and how a form becomes one.
 
-import type { AutomationDefinition, AutomationEntry, AutomationRunSummary, AutomationTrigger, JsonObject, URI } from "../protocol/types";
+import type { AutomationDefinition, AutomationEntry, AutomationPlugin, AutomationRunSummary, AutomationTrigger, JsonObject, PluginCustomization, URI } from "../protocol/types";
+import { nameOf, fileUri, pathOf } from "../protocol/uri";
 import { inWords } from "./schedule";
 
 export const AUTOMATIONS: URI = "ahp-automations://";
@@ -13,6 +14,8 @@ export interface AutomationForm {
   model: string;
   directory: URI | undefined;
   config: JsonObject;
+  /** Directories with plugins, a path on each line. */
+  plugins: string;
   expression: string;
   timeZone: string;
   catchesUp: boolean;
@@ -33,6 +36,7 @@ export function emptyForm(timeZone: string): AutomationForm {
     model: "",
     directory: undefined,
     config: {},
+    plugins: "",
     expression: "",
     timeZone,
     catchesUp: true,
@@ -53,6 +57,7 @@ export function formOf({ definition }: AutomationEntry, timeZone: string): Autom
     model: session.model?.id ?? "",
     directory: session.workingDirectories?.[0],
     config: session.config ?? {},
+    plugins: (session.customizations ?? []).filter(isOnHost).map(({ uri }) => pathOf(uri)).join("\n"),
     expression: schedule?.schedule.expression ?? "",
     timeZone: schedule?.schedule.timeZone ?? timeZone,
     catchesUp: schedule?.misfirePolicy !== "skip",
@@ -70,13 +75,40 @@ export function definitionOf(form: AutomationForm, before?: AutomationDefinition
     session: {
       ...before?.session,
       provider: form.provider || undefined,
-      model: form.model ? { id: form.model } : undefined,
-      workingDirectories: form.directory ? [form.directory] : undefined,
+      model: modelOf(form, before),
+      workingDirectories: directoriesOf(form, before),
       config: Object.keys(form.config).length ? form.config : undefined,
+      customizations: pluginsOf(form, before),
     },
     enabled: before?.enabled ?? true,
     triggers: triggersOf(form, before?.triggers ?? []),
   };
+}
+
+function modelOf({ model: id }: AutomationForm, before?: AutomationDefinition) {
+  const known = before?.session.model;
+  return known?.id === id ? known : id ? { id } : undefined;
+}
+
+/** The form shows the first directory. */
+function directoriesOf({ directory }: AutomationForm, before?: AutomationDefinition) {
+  const others = before?.session.workingDirectories?.slice(1).filter((uri) => uri !== directory) ?? [];
+  const all = directory ? [directory, ...others] : others;
+  return all.length ? all : undefined;
+}
+
+const isOnHost = ({ uri }: AutomationPlugin) => uri.startsWith("file:");
+
+/** A plugin that was there stays the same one, so that its copy stays too. */
+function pluginsOf({ plugins }: AutomationForm, before?: AutomationDefinition) {
+  const known = before?.session.customizations ?? [];
+  const paths = plugins.split("\n").map((line) => line.trim()).filter(Boolean);
+  const shown = [...new Set(paths)].map((path): AutomationPlugin => {
+    const uri = fileUri(path);
+    return known.find((plugin) => plugin.uri === uri) ?? { type: "plugin", id: uri, uri, name: nameOf(uri) };
+  });
+  const all = [...known.filter((plugin) => !isOnHost(plugin)), ...shown];
+  return all.length ? all : undefined;
 }
 
 function triggersOf(form: AutomationForm, before: AutomationTrigger[]): AutomationTrigger[] {
@@ -115,6 +147,13 @@ export function whenOf({ triggers }: AutomationDefinition): string {
       : `${trigger.title}: ${trigger.events.map(({ title }) => title.toLowerCase()).join(", ")}`,
   );
   return words.join("; ") || "Only when you run it";
+}
+
+/** A plugin with how much there is in it. */
+export function pluginInWords({ name, children, load }: PluginCustomization): string {
+  if (load?.kind === "error" || load?.kind === "degraded") return `the plugin ${name} (${load.message})`;
+  const count = children?.length ?? 0;
+  return `the plugin ${name} (${count === 1 ? "1 part" : `${count} parts`})`;
 }
 
 /** Why a run has not begun. */

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { candidatesFor, copyOf, inOrder, isWithin, namedIn } from "./files";
+import { candidatesFor, copyOf, inOrder, isWithin, namedIn, shortened } from "./files";
 
 test.each([
   ["src/a b.rs", ["file:///one/src/a%20b.rs", "file:///two/src/a%20b.rs"]],
@@ -34,3 +34,16 @@ test("a name that begins alike is not within", () => {
   expect(isWithin("file:///one", "file:///one/a")).toBe(true);
   expect(isWithin("file:///one", "file:///oneself/a")).toBe(false);
 });
+
+test.each([
+  ["/srv/me/tally/src/parse.py", "src/parse.py"],
+  ["Read /srv/me/tally/a and `/srv/me/tally/b`", "Read a and `b`"],
+  ["/mnt/srv/me/tally/a", "/mnt/srv/me/tally/a"],
+  ["/srv/me/tally2/a", "/srv/me/tally2/a"],
+  ["cp --to=/srv/me/tally/a /etc/b", "cp --to=a /etc/b"],
+  ["/srv/me/tally/", "/srv/me/tally/"],
+  ["Remove /srv/me/tally/ now", "Remove /srv/me/tally/ now"],
+  ["Read `/srv/me/tally/`", "Read `/srv/me/tally/`"],
+])("paths below the directory are short: %s", (line, short) => expect(shortened(line, ["file:///srv/me/tally"])).toBe(short));
+
+test("a directory that is nearly everything shortens nothing", () => expect(shortened("/srv/me/a", ["file:///srv", "file:///"])).toBe("/srv/me/a"));

@@ -10,6 +10,22 @@ export function candidatesFor(written: string, directories: readonly URI[]): URI
   return directories.filter(Boolean).map((directory) => fileUri(resolved(`${pathOf(directory)}/${path}`)));
 }
 
+/** A line in which paths below the session's directories are as short as a person would say them. */
+export function shortened(line: string, directories: readonly URI[] | undefined): string {
+  let short = line;
+  for (const directory of directories ?? []) {
+    const path = pathOf(directory).replace(/\/+$/, "");
+    // A root, or next to it, is in other words, too.
+    if (path.split("/").length < 3) continue;
+    const parts = short.split(`${path}/`);
+    // Only where a path begins, not in the middle of a longer one, and not if
+    // nothing were left of it.
+    const isWhole = (before: string, after: string) => /[^\s"'`(=:[]$/.test(before) || !/^[^\s"'`),;:\]/]/.test(after);
+    short = parts.reduce((known, next) => known + (isWhole(known, next) ? `${path}/` : "") + next);
+  }
+  return short;
+}
+
 /** A path without steps that go nowhere or back. */
 function resolved(path: string): string {
   const steps: string[] = [];

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { ChatState, ModelInfo, UsageInfo } from "../protocol/types";
-import { aboutModel, contextUsage, costIn, currentModel } from "./model";
+import { aboutModel, contextUsage, costIn, currentModel, waitedIn } from "./model";
 
 const one: ModelInfo = { id: "one", provider: "p", name: "One", maxContextWindow: 200_000 };
 
@@ -52,4 +52,9 @@ test("the model that the agent names for the leading chat comes before the one t
   expect(currentModel([one, two], chat, session)).toBe(two);
   expect(currentModel([one, two], chat, { ...session, defaultChat: "other" })).toBe(one);
   expect(currentModel([one, two], { ...chat, draft: { text: "", origin: { kind: "user" }, model: { id: "one" } } }, session)).toBe(one);
+});
+
+test("how long a turn waited is the host's to say", () => {
+  expect(waitedIn({ _meta: { innkeeper: { waitedMs: 4_300 } } })).toBe(4_300);
+  for (const meta of [undefined, {}, { innkeeper: null }, { innkeeper: { waitedMs: "4" } }, { innkeeper: { waitedMs: -1 } }]) expect(waitedIn({ _meta: meta })).toBeUndefined();
 });

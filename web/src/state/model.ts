@@ -75,6 +75,12 @@ export function costIn(usage: UsageInfo | undefined, of: "cost" | "sessionCost")
   return { amount: cost.amount, currency: cost.currency };
 }
 
+/** How long a turn waited for a person, in milliseconds, where the host says so. */
+export function waitedIn(usage: UsageInfo | undefined): number | undefined {
+  const { waitedMs } = (usage?._meta?.["innkeeper"] ?? {}) as { waitedMs?: unknown };
+  return typeof waitedMs === "number" && waitedMs >= 0 ? waitedMs : undefined;
+}
+
 /** What is known about a model besides its name, in a few words. */
 export function aboutModel({ maxContextWindow, _meta }: ModelInfo): string | undefined {
   const { description, pricing } = _meta ?? {};

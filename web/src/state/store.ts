@@ -164,7 +164,7 @@ export class AppStore {
           defaultDirectory: hello.defaultDirectory,
           completionTriggers: hello.completionTriggerCharacters ?? [],
           shellPrefix: hello.terminalCommandPrefix,
-          metrics: hello.telemetry?.metrics,
+          telemetry: hello.telemetry,
         }
       : base;
     this.seen(hello?.serverSeq ?? 0);

@@ -1,6 +1,6 @@
 // The frame: what is where on the page, and which page that is.
 
-import { lazy, Suspense, useCallback, useEffect, useMemo, useState } from "react";
+import { lazy, Suspense, useCallback, useEffect, useMemo, useState, useSyncExternalStore } from "react";
 import type { CSSProperties } from "react";
 import { useApp, useHost, useRoute } from "../app/context";
 import { setSidebar, toggleSidebar, useWidth, WIDTHS } from "../app/sidebar";
@@ -48,14 +48,18 @@ export function App() {
     if (!isSession) host.store.select(null);
   }, [host, isSession]);
 
+  const isNarrow = useNarrow();
   const isRefused = phase === "refused" || route.view === "connect";
   const style = { "--sidebar": `${width}px` } as CSSProperties;
   return (
     <div className="app" data-view={isRefused ? "connect" : route.view} data-phase={phase} data-sidebar={isOpen ? "open" : "closed"} style={style}>
       <ConnectionBanner />
-      <Sidebar onPalette={doing.openPalette} />
-      {isOpen && <Separator label="Width of the sidebar" width={width} {...WIDTHS.sidebar} side="left" onMove={setWidth} />}
+      {/* On a phone the list is a page of its own, and what else there is to see is hidden then. */}
+      <div className="sidebar-place" role={isNarrow && route.view === "home" && !isRefused ? "main" : undefined}>
+        <Sidebar onPalette={doing.openPalette} />
+      </div>
       <main className="main">
+        {isOpen && <Separator label="Width of the sidebar" width={width} {...WIDTHS.sidebar} side="left" onMove={setWidth} />}
         {!isOpen && (
           <button type="button" className="icon-button sidebar-opener" onClick={() => setSidebar(host, true)} aria-label="Show sidebar" title={`Show sidebar (${keyLabel("Ctrl B")})`}>
             <Icon name="menu" />
@@ -93,6 +97,20 @@ export function App() {
       {over === "palette" && <Palette onClose={close} onKeys={doing.openKeys} />}
       <Suspense>{over === "keys" && <KeysDialog onClose={close} />}</Suspense>
     </div>
+  );
+}
+
+const NARROW = "(max-width: 44rem)";
+
+/** Whether there is room for one thing at a time only, as the style sheet says it. */
+function useNarrow(): boolean {
+  return useSyncExternalStore(
+    (changed) => {
+      const query = matchMedia(NARROW);
+      query.addEventListener("change", changed);
+      return () => query.removeEventListener("change", changed);
+    },
+    () => matchMedia(NARROW).matches,
   );
 }
 

@@ -1,5 +1,5 @@
 // One field for everything: commands first by what they are called, sessions
-// by their title. It is there at once, not loaded when it is asked for: what is
+// by their title, and whatever can be pressed on the page. It is there at once, not loaded when it is asked for: what is
 // typed behind its key would go elsewhere.
 
 import { useMemo, useState } from "react";
@@ -11,6 +11,7 @@ import type { Snippet } from "../state/search";
 import { placeOf, groupOf, matches } from "../state/sessions";
 import type { SessionGroup } from "../state/sessions";
 import { useCommands } from "./commands";
+import { pressables } from "./onPage";
 import { keyLabel } from "./shortcuts";
 import { Dialog } from "./ui/Dialog";
 import { Icon } from "./ui/Icon";
@@ -34,11 +35,14 @@ interface Row {
 
 const MOST_SESSIONS = 30;
 const MOST_PASSAGES = 8;
+const MOST_PRESSABLE = 20;
 
 export function Palette({ onClose, onKeys }: { onClose: () => void; onKeys: () => void }) {
   const [query, setQuery] = useState("");
   const [active, setActive] = useState(0);
   const commands = useCommands(onKeys);
+  // What was on the page when this was asked for, which it covers from now on.
+  const [here] = useState(() => pressables(document));
   const host = useHost();
   const sessions = useApp((state) => state.sessions);
   const canSearch = useApp((state) => knows(state.root, SEARCH));
@@ -46,6 +50,18 @@ export function Palette({ onClose, onKeys }: { onClose: () => void; onKeys: () =
   const found = useMemo(() => {
     const words = query.toLowerCase().split(/\s+/).filter(Boolean);
     const fitting = commands.filter(({ label }) => words.every((word) => label.toLowerCase().includes(word)));
+    const onPage = words.length === 0 ? [] : here
+      .filter(({ label, about = "" }) => words.every((word) => `${label} ${about}`.toLowerCase().includes(word)) && !fitting.some((command) => command.label === label))
+      .slice(0, MOST_PRESSABLE)
+      .map(({ label, about, icon, press }): Row => ({
+        id: `press:${label}:${about ?? ""}`,
+        label,
+        icon: icon ?? "press",
+        about,
+        section: "On this page",
+        // The page has the focus again by then.
+        run: () => void setTimeout(press),
+      }));
     const opens = sessions
       .filter((session) => matches(session, query))
       .slice(0, MOST_SESSIONS)
@@ -68,8 +84,8 @@ export function Palette({ onClose, onKeys }: { onClose: () => void; onKeys: () =
         run: () => go({ view: "session", session: passage.session, chat: passage.chat, at: passage.turnId }),
       }));
     const all: Row[] = canSearch && words.length > 0 ? [{ id: "search-all", label: `Search in all sessions for “${query.trim()}”`, icon: "search", section: "In conversations", run: () => go({ view: "search", query }) }] : [];
-    return [...fitting, ...opens, ...said, ...all];
-  }, [commands, sessions, passages, canSearch, query]);
+    return [...fitting, ...onPage, ...opens, ...said, ...all];
+  }, [commands, here, sessions, passages, canSearch, query]);
   const run = (row: Row | undefined) => {
     onClose();
     row?.run();

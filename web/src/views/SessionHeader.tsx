@@ -15,7 +15,9 @@ import { GitState } from "./GitState";
 import { Presence } from "./Presence";
 import { RenameDialog } from "./RenameDialog";
 import { useRenameRequest } from "./renaming";
+import { keyLabel } from "./shortcuts";
 import { foldAll } from "./timeline/folds";
+import { findHere } from "./timeline/finding";
 import { AgentMark } from "./ui/AgentMark";
 import { Icon } from "./ui/Icon";
 import { Menu } from "./ui/Menu";
@@ -82,11 +84,14 @@ export function SessionHeader({ route, session, chat }: Props) {
       <Presence clients={session?.activeClients ?? []} />
       <div className="head-actions">
         <PaneButton pane="changes" icon="diff" label="Changes" route={route} onToggle={toggle} />
+        <PaneButton pane="files" icon="folder" label="Files" className="only-wide" route={route} onToggle={toggle} />
         <PaneButton pane="terminals" icon="terminal" label="Terminals" route={route} onToggle={toggle} />
         <Menu
           label="Session actions"
           items={[
             { label: "Rename…", icon: "edit", run: () => setRenaming(true) },
+            { label: "Files", icon: "folder", run: () => toggle("files") },
+            { label: "Find in this conversation", icon: "search", hint: keyLabel("Ctrl F"), run: findHere },
             { label: "Details and settings", icon: "settings", run: () => toggle("details") },
             { label: "Fold or unfold all turns", icon: "fold", hint: "F", run: foldAll },
             { label: isPinned ? "Unpin" : "Pin", icon: isPinned ? "unpin" : "pin", run: () => pin([route.session], !isPinned) },
@@ -117,15 +122,16 @@ function hintOf({ origin, status, resource }: ChatSummary, current: URI | undefi
 
 interface PaneButtonProps {
   pane: Pane;
-  icon: "diff" | "terminal";
+  icon: "diff" | "terminal" | "folder";
   label: string;
+  className?: string;
   route: Props["route"];
   onToggle: (pane: Pane) => void;
 }
 
-function PaneButton({ pane, icon, label, route, onToggle }: PaneButtonProps) {
+function PaneButton({ pane, icon, label, className = "", route, onToggle }: PaneButtonProps) {
   return (
-    <button type="button" className="icon-button" aria-pressed={route.pane === pane} aria-label={label} title={label} onClick={() => onToggle(pane)}>
+    <button type="button" className={`icon-button ${className}`.trim()} aria-pressed={route.pane === pane} aria-label={label} title={label} onClick={() => onToggle(pane)}>
       <Icon name={icon} />
     </button>
   );

@@ -48,7 +48,7 @@ export function SessionView({ route }: { route: SessionRoute }) {
     return (
       <div className="page-note">
         <Icon name="question" />
-        <h2>This session is not here</h2>
+        <h1>This session is not here</h1>
         <p>It was deleted, or it belongs to another host.</p>
         <a className="button" href="#/start">
           New session

@@ -14,6 +14,7 @@ export function Sidebar({ onPalette }: { onPalette: () => void }) {
   const waiting = useApp((state) => state.inbox.length);
   return (
     <nav className="sidebar" aria-label="Sessions">
+      <h1 className="sr-only only-narrow">Sessions</h1>
       <header className="sidebar-head">
         <a className="brand" href="#/">
           <img src="./icon.svg" alt="" width="20" height="20" /> Innkeeper

@@ -21,6 +21,7 @@ import { canForkIn, modelsOf } from "../state/model";
 import { changeable, choicesOf } from "../state/sessionSettings";
 import { askToRename } from "./renaming";
 import { foldAll } from "./timeline/folds";
+import { findHere } from "./timeline/finding";
 import type { IconName } from "./ui/Icon";
 
 export interface Command {
@@ -85,6 +86,8 @@ function sessionCommands(host: Host, route: Extract<Route, { view: "session" }>,
     !!turn && !!currentChatId && { id: "stop", label: "Stop the running turn", icon: "stop", keys: "Esc", section, run: () => stop(host, currentChatId, turn) },
     { id: "changes", label: "Show changes", icon: "diff", section, run: () => go({ ...route, pane: "changes" }) },
     { id: "terminals", label: "Show terminals", icon: "terminal", section, run: () => go({ ...route, pane: "terminals" }) },
+    { id: "files", label: "Show files", icon: "folder", section, run: () => go({ ...route, pane: "files", turn: undefined }) },
+    { id: "find", label: "Find in this conversation", icon: "search", keys: "Ctrl F", section, run: () => void setTimeout(findHere) },
     { id: "details", label: "Session details and settings", icon: "settings", section, run: () => go({ ...route, pane: "details" }) },
     !!attempt && { id: "compare", label: "Compare the attempts", icon: "fork", section, run: () => go({ view: "attempts", id: attempt.id }) },
     !!route.pane && { id: "close-pane", label: "Close the pane", icon: "close", section, run: () => go({ ...route, pane: undefined }) },

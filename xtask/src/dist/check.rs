@@ -1,8 +1,9 @@
 //! `cargo xtask dist --check`: the package in a bare Debian that `debootstrap`
-//! makes. It is installed, runs, is upgraded over data of release 0.1.0, is
-//! removed and purged; at the end every file is as it was before.
+//! makes. It is installed, runs as the service does, is upgraded over data of
+//! release 0.1.0, installs an agent, does a turn in a terminal and one in a
+//! browser, is removed and purged; at the end every file is as it was before.
 //!
-//! Needs root, for `chroot`. The bare system is kept in `target/dist-check`
+//! Needs root, for `chroot`; npm for the agent, and Chromium for the browser. The bare system is kept in `target/dist-check`
 //! and copied for every check.
 
 use std::collections::BTreeSet;
@@ -16,7 +17,8 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::Value;
 
-use crate::tools;
+use super::agent;
+use crate::{tools, web};
 
 /// The oldest release that Debian's mirrors have.
 pub(super) const OLDEST_SUITE: &str = "bullseye";
@@ -29,6 +31,7 @@ const EARLIER_DATABASE: &str = "crates/innkeeper/tests/host/fixtures/release-0.1
 const GUEST: &str = "guest";
 const DATA: &str = "home/guest/.local/share/innkeeper";
 const DEFAULTS: &str = "etc/default/innkeeper";
+const UNIT: &str = "usr/lib/systemd/user/innkeeper.service";
 
 /// How long the host may take for a page.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -99,8 +102,19 @@ impl System {
         self.set_a_default()?;
         self.brings_data_of_the_first_release()?;
         self.dpkg_install(package)?;
+        self.runs_as_the_service_does()?;
+        let without_agent = agent::bring_node(&self.root)?;
         self.keeps_data_and_defaults()?;
         self.serves_the_web_client()?;
+        self.does_a_turn_in_a_browser()?;
+        match without_agent {
+            Some(reason) => println!("no agent was installed: {reason}"),
+            None => {
+                self.installs_an_agent()?;
+                self.uninstalls_the_agent()?;
+            }
+        }
+        self.guest("innkeeper stop")?;
 
         self.dpkg(&["--remove", "innkeeper"])?;
         ensure!(
@@ -181,7 +195,8 @@ impl System {
             "the upgrade changed {DEFAULTS}"
         );
         // A host that starts converts the database.
-        self.guest("innkeeper up --port 0 --agents script")?;
+        let up = "innkeeper up --port 0";
+        self.guest(&format!("{}{up}", agent::ENVIRONMENT))?;
         let sessions = self.guest("innkeeper sessions list --json")?;
         let sessions: Value = serde_json::from_str(&sessions)?;
         let count = sessions.as_array().map_or(0, Vec::len);
@@ -208,7 +223,56 @@ impl System {
             answer.to_lowercase().contains("hello"),
             "the host says {answer:?}"
         );
-        self.guest("innkeeper stop")?;
+        Ok(())
+    }
+
+    /// The command of the packaged unit; no service manager runs in a chroot.
+    fn runs_as_the_service_does(&self) -> Result<()> {
+        let unit = fs::read_to_string(self.root.join(UNIT)).context("there is no unit")?;
+        let command = unit
+            .lines()
+            .find_map(|line| line.strip_prefix("ExecStart="));
+        let command = command.context("the unit starts nothing")?;
+        let start = format!("INNKEEPER_PORT=0 {command} > /tmp/service 2>&1 &");
+        let ready = "for i in $(seq 100); do innkeeper status && break; sleep 0.2; done";
+        let status = self.guest(&format!("{start} {ready}; innkeeper stop; rm /tmp/service"))?;
+        ensure!(
+            status.contains("running as a service"),
+            "started as the unit does, the host says {status:?}"
+        );
+        println!("the unit's command runs: {command}");
+        Ok(())
+    }
+
+    fn installs_an_agent(&self) -> Result<()> {
+        let (name, environment) = (agent::AGENT, agent::ENVIRONMENT);
+        println!(
+            "{}",
+            self.guest(&format!("{environment}innkeeper agents install {name}"))?
+        );
+        let found = self.guest(&format!("{environment}innkeeper agents --json"))?;
+        let found: Value = serde_json::from_str(&found)?;
+        let agents = found.as_array().map_or(&[][..], Vec::as_slice);
+        let agent = agents.iter().find(|agent| agent["provider"] == name);
+        let agent = agent.with_context(|| format!("{name} is not among {found}"))?;
+        println!("{agent}");
+        Ok(())
+    }
+
+    fn uninstalls_the_agent(&self) -> Result<()> {
+        let (name, environment) = (agent::AGENT, agent::ENVIRONMENT);
+        self.guest(&format!("{environment}innkeeper agents uninstall {name}"))?;
+        self.guest(agent::OWN_FILES)?;
+        agent::remove_node(&self.root)
+    }
+
+    fn does_a_turn_in_a_browser(&self) -> Result<()> {
+        if let Some(reason) = web::without_browser() {
+            println!("no turn in a browser: {reason}");
+            return Ok(());
+        }
+        let address = self.guest("innkeeper open --print")?;
+        println!("{}", web::turn(&address)?);
         Ok(())
     }
 

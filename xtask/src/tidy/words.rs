@@ -2,7 +2,7 @@
 //! words that this project has used in a sense of its own. The list is data;
 //! a line of it is enough to refuse something everywhere.
 //!
-//! What users see is README, SECURITY and `docs/`, the strings of the product's
+//! What users see is README, SECURITY, CHANGELOG and `docs/`, the strings of the product's
 //! crates, the help of its commands, and the labels of the web client. Examples
 //! and `code` in pages are left alone.
 
@@ -49,7 +49,7 @@ const fn no_thing(words: &'static str) -> Refused {
 
 const PASSIVE: &str = "who tells whom: `the host tells`, `clients see`, `receives`";
 
-const REFUSED: [Refused; 24] = [
+const REFUSED: [Refused; 33] = [
     no_thing("is no"),
     no_thing("are no"),
     no_thing("was no"),
@@ -72,6 +72,18 @@ const REFUSED: [Refused; 24] = [
     ),
     refused("somebody", "`someone`, or the role: user, client, operator"),
     refused("nobody", "`no one`, or the role: user, client, operator"),
+    refused(
+        "everybody",
+        "`everyone`, or the role: user, client, operator",
+    ),
+    refused("anybody", "`anyone`, or the role: user, client, operator"),
+    refused("goes on", "`continues`, `resumes`"),
+    refused("takes up", "`continues`, `resumes`"),
+    refused("taken up", "`continued`, `resumed`"),
+    refused("took up", "`continued`, `resumed`"),
+    refused("anew", "`again`, `start over`"),
+    refused("by themselves", "`automatically`, `on their own`"),
+    refused("however that ends", "say how: `even after a crash`"),
     refused("next life", "`after a restart`"),
     refused("lives of the host", "`restarts`"),
     refused("has echoed", "`has acknowledged`"),
@@ -130,7 +142,7 @@ fn is_of_word(c: char) -> bool {
 /// The pieces of a file that users see, with their lines.
 fn shown(path: &str, text: &str) -> Vec<(usize, String)> {
     let is_test = path.contains("/tests") || path.contains("test.ts") || path.contains("testing");
-    let is_page = ["README.md", "SECURITY.md"].contains(&path)
+    let is_page = ["README.md", "SECURITY.md", "CHANGELOG.md"].contains(&path)
         || (path.starts_with("docs/") && path.ends_with(".md"));
     if is_page {
         return prose(text);

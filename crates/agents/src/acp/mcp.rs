@@ -95,9 +95,9 @@ pub(super) fn given(server: &McpServer) -> Given {
                     .env(env.collect()),
             )
         }
-        McpTransport::Http { url, headers: with } => {
-            Given::Http(McpServerHttp::new(name, url).headers(headers(with)))
-        }
+        McpTransport::Http {
+            url, headers: with, ..
+        } => Given::Http(McpServerHttp::new(name, url).headers(headers(with))),
         McpTransport::Sse { url, headers: with } => {
             Given::Sse(McpServerSse::new(name, url).headers(headers(with)))
         }

@@ -99,8 +99,13 @@ impl<'a> Opening<'a> {
         self.ways = ways::of(&answer["authMethods"], &self.access.program);
         let about = serde_json::from_value(answer);
         let about = about.map_err(|error| self.strange(error.to_string()))?;
-        let is_for_people = |way: &Way| way.kind != Kind::Agent;
-        // What takes a terminal or a value is not for `authenticate`.
+        // What takes a terminal or a value is not for `authenticate`, unless the
+        // agent looks for the value then.
+        let is_for_people = |way: &Way| match way.kind {
+            Kind::Agent => false,
+            Kind::Terminal { .. } => true,
+            Kind::Variables { when_asked, .. } => !when_asked,
+        };
         let auth_method = auth_method.filter(|method| {
             let mut ways = self.ways.iter();
             !ways.any(|way| way.shown.id == *method && is_for_people(way))

@@ -80,7 +80,7 @@ impl Talk {
                 let failure = AcpSpeech::signed_out(&self.access, &self.session);
                 return Err(failure.map_or(NotOpened::Closed, NotOpened::Failed));
             };
-            match self.go(turn, &way).await {
+            match self.go(turn, &way, is_news).await {
                 // Whether it is content shows with the prompt.
                 Ok(Ok(())) if self.session.signed_out.is_none() && is_news => return Ok(()),
                 Ok(Ok(())) if self.session.signed_out.is_none() => {
@@ -104,22 +104,39 @@ impl Talk {
         NotOpened::Failed(AgentFailure::SignInFailed { agent, said })
     }
 
-    async fn go(&mut self, turn: &TurnId, way: &Way) -> Result<Gone, NotOpened> {
+    /// Goes a way; `is_news` if it was a prompt that the agent refused, so that an
+    /// open conversation says nothing.
+    async fn go(&mut self, turn: &TurnId, way: &Way, is_news: bool) -> Result<Gone, NotOpened> {
         let gone = match &way.kind {
             Kind::Agent => self.authenticate(turn, &way.shown.id).await?,
             Kind::Terminal { program, env } => {
                 self.run_in_terminal(turn, way, program, env).await?
             }
-            Kind::Variables { values, link } => {
+            Kind::Variables { values, link, .. } => {
                 self.ask_for_values(turn, way, values, link.clone()).await?
             }
         };
-        if gone.is_ok() {
-            match way.kind {
-                // What it knows now, this process knows.
-                Kind::Agent => self.begin_here().await?,
-                Kind::Terminal { .. } | Kind::Variables { .. } => self.replace().await?,
+        if gone.is_err() {
+            return Ok(gone);
+        }
+        match way.kind {
+            // What it knows now, this process knows.
+            Kind::Agent => self.begin_here().await?,
+            Kind::Terminal { .. } | Kind::Variables { .. } => self.replace().await?,
+        }
+        let asks = matches!(
+            way.kind,
+            Kind::Variables {
+                when_asked: true,
+                ..
             }
+        );
+        if asks && (is_news || self.session.signed_out.is_some()) {
+            let taken = self.authenticate(turn, &way.shown.id).await?;
+            if taken.is_ok() {
+                self.begin_here().await?;
+            }
+            return Ok(taken);
         }
         Ok(gone)
     }

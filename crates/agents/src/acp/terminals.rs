@@ -162,7 +162,7 @@ impl Terminals {
     }
 
     fn held(&mut self, id: &str) -> Result<&mut Terminal, Error> {
-        let unknown = || Error::new(-32002, format!("there is no terminal `{id}`"));
+        let unknown = || Error::new(-32002, format!("unknown terminal `{id}`"));
         let held = self.known.get_mut(id).filter(|known| !known.released);
         held.ok_or_else(unknown)
     }

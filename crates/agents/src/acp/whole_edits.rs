@@ -75,18 +75,31 @@ impl WholeEdits {
             }
         }
         for (path, pairs) in by_file {
-            let told = self.0.iter().rfind(|known| known.path == path);
-            let found = match told {
-                // The next edits of a file begin where those before ended.
-                Some(known) => forwards(path, &known.after, &pairs),
-                None => texts
-                    .get(path)
-                    .map(|text| made_whole(path, text, &pairs, stage))
-                    .unwrap_or_default(),
-            };
+            let found = self.further(path, &pairs);
+            let found = found.unwrap_or_else(|| {
+                let text = texts.get(path);
+                text.map(|text| made_whole(path, text, &pairs, stage))
+                    .unwrap_or_default()
+            });
             let room = MOST.saturating_sub(self.0.len());
             self.0.extend(found.into_iter().take(room));
         }
+    }
+
+    /// Edits of a file that others are known of: those that come next, or the
+    /// same once more, with more or less of the file around them.
+    fn further(&self, path: &Path, pairs: &[(&str, &str)]) -> Option<Vec<Whole>> {
+        let mut known = self.0.iter().filter(|known| known.path == path);
+        let first = known.next()?;
+        let last = known.next_back().unwrap_or(first);
+        // The next edits of a file begin where those before ended.
+        let next = forwards(path, &last.after, pairs);
+        if !next.is_empty() {
+            return Some(next);
+        }
+        let again = forwards(path, &first.before, pairs);
+        let same = again.last().is_some_and(|end| end.after == last.after);
+        Some(if same { again } else { Vec::new() })
     }
 
     /// The edit as it is shown.
@@ -265,6 +278,30 @@ mod tests {
         edits.learn(both.into_iter(), Stage::After, &texts("something else"));
         assert_eq!(edits.find(&second).unwrap().after, "one two");
         assert_eq!(edits.find(&first).unwrap().before, "1 2");
+    }
+
+    #[test]
+    fn an_edit_that_is_told_again_in_other_words_stays_whole() {
+        let text = "a\nb\nc\nd\n";
+        let texts = Texts::from([(PathBuf::from("/a"), text.to_owned())]);
+        let asked = diff("b\nc", "b\nC");
+        let mut edits = WholeEdits::default();
+        edits.learn([&asked].into_iter(), Stage::Before, &texts);
+        let with_context = diff("a\nb\nc\nd", "a\nb\nC\nd");
+        edits.learn([&with_context].into_iter(), Stage::After, &Texts::new());
+        let known = edits.find(&with_context).unwrap();
+        assert_eq!((&*known.before, &*known.after), (text, "a\nb\nC\nd\n"));
+        // What does not lead to the same file is another edit.
+        let other = diff("d", "D");
+        edits.learn(
+            [&diff("a", "A"), &other].into_iter(),
+            Stage::After,
+            &Texts::new(),
+        );
+        assert_eq!(edits.find(&other).unwrap().before, "A\nb\nC\nd\n");
+        let unknown = diff("c", "x");
+        edits.learn([&unknown].into_iter(), Stage::After, &Texts::new());
+        assert!(edits.find(&unknown).is_none());
     }
 
     #[test]

@@ -49,11 +49,25 @@ impl Commands<'_> {
         program: &Path,
         args: &[S],
     ) -> Result<String, InstallError> {
-        let first = args.first().map(|arg| arg.as_ref().to_string_lossy());
-        let name = program.file_name().unwrap_or(program.as_os_str());
-        let command = format!("{} {}", name.display(), first.unwrap_or_default());
+        self.run_hearing(program, args, |_| true).await
+    }
+
+    /// Whether a command ends well; whatever it says is of no interest.
+    pub(super) async fn works<S: AsRef<OsStr>>(&self, program: &Path, args: &[S]) -> bool {
+        self.run_hearing(program, args, |_| false).await.is_ok()
+    }
+
+    /// Likewise; `hear` takes what it says on standard error, and says whether
+    /// that is for people.
+    pub(super) async fn run_hearing<S: AsRef<OsStr>>(
+        &self,
+        program: &Path,
+        args: &[S],
+        mut hear: impl FnMut(&str) -> bool,
+    ) -> Result<String, InstallError> {
+        let command = named(program, args);
         let failed = |how: String, said: Vec<String>| InstallError::Failed {
-            command: format!("`{}`", command.trim()),
+            command: command.clone(),
             how,
             said,
         };
@@ -84,6 +98,9 @@ impl Commands<'_> {
                 }
             });
             let err = each_line(stderr, LINE_BYTES, |line| {
+                if !hear(line) {
+                    return;
+                }
                 self.tell(&shortened(line));
                 lines.push(shortened(line));
                 if lines.len() > LAST_LINES {
@@ -108,6 +125,19 @@ impl Commands<'_> {
                 Err(failed(format!("failed ({status})"), last.into()))
             }
         }
+    }
+}
+
+/// What to call a command: by its program and the first word after it, or by the
+/// Python module that it runs.
+fn named<S: AsRef<OsStr>>(program: &Path, args: &[S]) -> String {
+    let words = args.iter().map(|arg| arg.as_ref().to_string_lossy());
+    let words: Vec<_> = words.take(3).collect();
+    let name = program.file_name().unwrap_or(program.as_os_str());
+    match &words[..] {
+        [module, name, what] if module == "-m" => format!("`{name} {what}`"),
+        [first, ..] => format!("`{} {first}`", name.display()),
+        [] => format!("`{}`", name.display()),
     }
 }
 

@@ -58,7 +58,7 @@ impl Installer {
     ) -> Result<InstalledAgent, InstallFailure> {
         let row = self.registry.row(provider).ok_or_else(|| {
             InstallFailure::Unknown(format!(
-                "there is no agent `{provider}` to install; `innkeeper agents --all` lists those \
+                "unknown agent `{provider}`; `innkeeper agents --all` lists those \
                  that are known"
             ))
         })?;

@@ -344,3 +344,95 @@ async fn two_installations_at_a_time_are_one() {
     );
     assert_eq!(inn.calls("npm").len(), 2);
 }
+
+/// What pip says in an environment whose Python is too old for the package.
+const OLD_PYTHON: &str = r#"#!/bin/sh
+case "$1 $2" in
+"-m venv") mkdir -p "$3/bin" && cp "$0" "$3/bin/python" ;;
+"-m pip")
+  echo "ERROR: Ignored the following versions that require a different python version: 1.0.0 Requires-Python >=3.10; 2.0.0 Requires-Python <3.15,>=3.12" >&2
+  echo "ERROR: Could not find a version that satisfies the requirement snake[acp]==2.0.0 (from versions: 0.1.0)" >&2
+  echo "ERROR: No matching distribution found for snake[acp]==2.0.0" >&2
+  exit 1 ;;
+esac
+"#;
+
+#[tokio::test]
+async fn a_python_that_is_too_old_is_named_with_what_to_do() {
+    let shim = "#!/bin/sh\necho 'python3.13: command not found' >&2\nexit 127\n";
+    let inn = Inn::with(&[("python3", OLD_PYTHON), ("python3.13", shim)]);
+    let told = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let tell = {
+        let told = std::sync::Arc::clone(&told);
+        move |line: &str| told.lock().unwrap().push(line.to_owned())
+    };
+    let error = inn.install_telling("snake", None, &tell).await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "snake[acp]==2.0.0 needs Python <3.15,>=3.12, and none was found; install such a \
+         Python, or uv, which can fetch one, and try again"
+    );
+    // Nor are people told what was asked of programs that lead nowhere.
+    let told = told.lock().unwrap();
+    assert!(
+        !told.iter().any(|line| line.contains("command not found")),
+        "{told:?}"
+    );
+    assert_eq!(inn.names(), [""; 0]);
+}
+
+#[tokio::test]
+async fn an_interpreter_that_the_package_works_with_is_found_among_others() {
+    // The first that is tried is not the right one.
+    let inn = Inn::with(&[("python3.13", OLD_PYTHON), ("python3.12", PYTHON)]);
+    inn.install("snake", None).await.unwrap();
+    let calls = inn.calls("python");
+    assert!(
+        calls.iter().any(|call| call.starts_with("-m pip")),
+        "{calls:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_dependency_that_is_missing_is_not_taken_for_an_old_python() {
+    let pip = OLD_PYTHON.replace(
+        "No matching distribution found for snake[acp]==2.0.0",
+        "No matching distribution found for scales==7.0.0",
+    );
+    let inn = Inn::with(&[("python3", &pip)]);
+    let error = inn.install("snake", None).await.unwrap_err().to_string();
+    assert!(error.starts_with("`pip install` failed"), "{error}");
+    assert!(error.contains("scales==7.0.0"), "{error}");
+    assert!(!error.contains("Requires-Python"), "{error}");
+}
+
+#[tokio::test]
+async fn uv_is_asked_for_the_python_that_the_package_needs() {
+    const UV_WITH_OLD: &str = r#"#!/bin/sh
+echo "$@" >> "$HOME/uv.calls"
+case "$1 $3" in
+"venv --clear") mkdir -p "$6/bin" && printf '#!/bin/sh\n' > "$6/bin/python" && touch "$HOME/newer" ;;
+"venv "*) mkdir -p "$3/bin" && printf '#!/bin/sh\n' > "$3/bin/python" ;;
+"pip "*)
+  if ! test -e "$HOME/newer"; then
+    echo "  cause: Because the current Python version (3.11.7) does not satisfy Python>=3.12,<3.15 and snake==2.0.0 depends on Python>=3.12,<3.15, we can conclude that snake==2.0.0 cannot be used." >&2
+    exit 1
+  fi
+  bin=$(dirname "$4")
+  printf '#!%s/python\n' "$bin" > "$bin/snake"
+  chmod 755 "$bin/snake" ;;
+esac
+"#;
+    let inn = Inn::with(&[("uv", UV_WITH_OLD)]);
+    inn.install("snake", None).await.unwrap();
+    let calls = inn.calls("uv");
+    let venvs: Vec<_> = calls
+        .iter()
+        .filter(|call| call.starts_with("venv"))
+        .collect();
+    assert_eq!(venvs.len(), 2, "{calls:?}");
+    assert!(
+        venvs[1].contains("--clear --python >=3.12,<3.15 "),
+        "{calls:?}"
+    );
+}

@@ -4,10 +4,13 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use innkeeper_protocol::TurnId;
 use innkeeper_protocol::agent::{AgentEvent, AgentFailure, Decision, OpenBackend};
 use innkeeper_protocol::newest::state::{
-    ChatInputResponseKind, Message, MessageAttachment, PendingMessage,
+    ChatInputResponseKind, Message, MessageAttachment, MessageEmbeddedResourceAttachment,
+    PendingMessage,
 };
 use serde_json::{Value, json};
 
@@ -183,7 +186,7 @@ fn text_of(message: &Message) -> String {
             MessageAttachment::Resource(resource) => {
                 format!("{}: {}", resource.label, resource.uri)
             }
-            MessageAttachment::EmbeddedResource(embedded) => embedded.label.clone(),
+            MessageAttachment::EmbeddedResource(embedded) => embedded_text(embedded),
             MessageAttachment::Annotations(annotations) => annotations.label.clone(),
             MessageAttachment::Chat(chat) => chat.label.clone(),
             MessageAttachment::Unknown(_) => continue,
@@ -192,6 +195,18 @@ fn text_of(message: &Message) -> String {
         text.push_str(&more);
     }
     text
+}
+
+/// A file that is text as such. Of others, pi is told that they are there;
+/// pictures are sent apart from the text.
+fn embedded_text(embedded: &MessageEmbeddedResourceAttachment) -> String {
+    let label = &embedded.label;
+    let is_text = embedded.content_type.starts_with("text/");
+    let decoded = is_text.then(|| STANDARD.decode(&embedded.data).ok());
+    match decoded.flatten().map(String::from_utf8) {
+        Some(Ok(text)) => format!("{label}:\n\n{text}"),
+        _ => label.clone(),
+    }
 }
 
 fn images(message: &Message) -> Vec<Value> {
@@ -203,4 +218,25 @@ fn images(message: &Message) -> Vec<Value> {
         _ => None,
     });
     images.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attached_text_is_part_of_what_is_said() {
+        let attached = |label: &str, kind: &str, bytes: &[u8]| {
+            json!({"type": "embeddedResource", "label": label, "contentType": kind,
+                   "data": STANDARD.encode(bytes)})
+        };
+        let message = json!({"text": "Look", "origin": {"kind": "user"}, "attachments": [
+            attached("menu.txt:2-3", "text/plain", b"soup"),
+            attached("photo.png", "image/png", b"soup"),
+            attached("broken.txt", "text/plain", &[0xff]),
+        ]});
+        let message: Message = serde_json::from_value(message).unwrap();
+        let expected = "Look\n\nmenu.txt:2-3:\n\nsoup\n\nphoto.png\n\nbroken.txt";
+        assert_eq!(text_of(&message), expected);
+    }
 }

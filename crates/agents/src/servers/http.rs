@@ -9,6 +9,7 @@ use http_body_util::BodyExt as _;
 use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, StatusCode};
 use innkeeper_protocol::mcp::hosted::{BearerToken, McpFailure};
+use innkeeper_protocol::newest::state::McpOAuthClient;
 use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{AbortHandle, JoinSet};
@@ -30,6 +31,8 @@ pub(super) struct HttpLink {
     url: Arc<Url>,
     headers: HeaderMap,
     has_token: bool,
+    /// What people sign in with, if they need to be told.
+    pub(super) oauth_client: Option<String>,
     session: watch::Sender<Option<HeaderValue>>,
     to_be_heard: mpsc::Sender<Heard>,
     heard: mpsc::Receiver<Heard>,
@@ -64,6 +67,7 @@ impl HttpLink {
             url: Arc::new(url),
             headers,
             has_token: false,
+            oauth_client: None,
             session: watch::Sender::new(None),
             to_be_heard,
             heard,
@@ -105,6 +109,7 @@ impl HttpLink {
             body: message.to_string().into(),
             no,
             had_token: self.has_token,
+            oauth_client: self.oauth_client.clone(),
             session: self.session.clone(),
             to: self.to_be_heard.clone(),
         };
@@ -136,6 +141,7 @@ struct Post {
     body: Bytes,
     no: Option<RequestNo>,
     had_token: bool,
+    oauth_client: Option<String>,
     session: watch::Sender<Option<HeaderValue>>,
     to: mpsc::Sender<Heard>,
 }
@@ -155,7 +161,11 @@ impl Post {
         let sent = web::send(Method::POST, url, self.headers, self.body).await;
         let answer = sent?;
         if let Some(said) = challenge::of(&answer) {
-            let wants = Box::new(challenge::explained(url, said, self.had_token).await);
+            let mut wants = Box::new(challenge::explained(url, said, self.had_token).await);
+            wants.oauth_client = self.oauth_client.map(|client_id| McpOAuthClient {
+                client_id,
+                client_secret: None,
+            });
             if let Some(no) = self.no {
                 let _ = self.to.send(Heard::Challenge { to: no, wants }).await;
             }

@@ -140,8 +140,13 @@ async fn link_to(start: &StartServer, around: &Around) -> Result<Link, McpFailur
             let link = StdioLink::start((command, args), env, place, environment, &stderr);
             Ok(Link::Stdio(Box::new(link.await?)))
         }
-        McpTransport::Http { url, headers } => {
-            let link = HttpLink::new(url, headers, start.token.clone())?;
+        McpTransport::Http {
+            url,
+            headers,
+            oauth_client,
+        } => {
+            let mut link = HttpLink::new(url, headers, start.token.clone())?;
+            link.oauth_client.clone_from(oauth_client);
             Ok(Link::Http(Box::new(link)))
         }
         McpTransport::Sse { .. } => Err(McpFailure::Strange(

@@ -325,6 +325,7 @@ fn http(url: String) -> McpTransport {
     McpTransport::Http {
         url,
         headers: [("x-key".to_owned(), "hush".to_owned())].into(),
+        oauth_client: None,
     }
 }
 
@@ -464,6 +465,25 @@ async fn a_server_that_wants_a_sign_in_says_for_what() {
     assert_eq!(wants.required_scopes.unwrap(), ["rows", "more"]);
     let (_, wants) = challenged(answers, Some("old")).await;
     assert_eq!(wants.reason, McpAuthRequiredReason::Expired);
+}
+
+#[tokio::test]
+async fn whoever_signs_in_is_told_the_client_that_is_registered_for_it() {
+    let (origin, _) = web(|_, _| (401, Vec::new(), String::new())).await;
+    let transport = McpTransport::Http {
+        url: format!("{origin}/mcp"),
+        headers: BTreeMap::new(),
+        oauth_client: Some("registered".to_owned()),
+    };
+    let mut bench = Bench::with(transport, ServerPatience::default(), None);
+    let McpEvent::AuthRequired(wants) = bench.next().await else {
+        panic!("it wants no sign-in");
+    };
+    let client = wants.oauth_client.unwrap();
+    assert_eq!(
+        (client.client_id.as_str(), client.client_secret),
+        ("registered", None)
+    );
 }
 
 #[tokio::test]

@@ -76,7 +76,7 @@ async fn a_failed_opening_is_the_last_word() {
     let said = conversation.silence().await;
     assert_eq!(
         said,
-        ["open failed: there is no agent `nobody` on this host"]
+        ["open failed: agent `nobody` is not available on this host"]
     );
 }
 
@@ -87,7 +87,7 @@ async fn an_unknown_provider_fails_to_open() {
     let said = conversation.silence().await;
     assert_eq!(
         said,
-        ["open failed: there is no agent `nobody` on this host"]
+        ["open failed: agent `nobody` is not available on this host"]
     );
 }
 

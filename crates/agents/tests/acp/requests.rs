@@ -449,7 +449,14 @@ async fn mcp_servers_are_passed_on_to_an_agent_that_can_reach_them() {
         ..options(&json!({}))
     });
     let mut open = asked_to_open();
-    let far = server("of the session", McpTransport::Http { url, headers });
+    let far = server(
+        "of the session",
+        McpTransport::Http {
+            url,
+            headers,
+            oauth_client: None,
+        },
+    );
     open.customizations.mcp_servers = vec![far];
     let mut conversation = opened(agent, open).await;
     let heard = conversation.play(json!([{"echo": "requests"}])).await;

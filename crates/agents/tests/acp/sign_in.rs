@@ -47,6 +47,7 @@ impl Door {
                     {"command": "/bin/sh", "args": ["-c", script], "env": {"OF_WAY": "1"}}}},
                 {"id": "key", "name": "Key", "type": "env_var",
                  "vars": [{"name": "TEST_KEY", "label": "The key"}]},
+                {"id": "api-key", "name": "API key", "_meta": {"api-key": {"provider": "acme"}}},
             ]},
             "signIn": wants,
             "journal": self.path("journal"),
@@ -169,8 +170,28 @@ async fn the_ways_are_offered_as_the_agent_names_them() {
         panic!("{question:?}");
     };
     let names: Vec<&str> = ways.iter().map(|way| &*way.name).collect();
-    assert_eq!(names, ["Device", "Terminal", "Key"]);
+    assert_eq!(names, ["Device", "Terminal", "Key", "API key"]);
     assert_eq!(ways[0].description.as_deref(), Some("With a code"));
+}
+
+#[tokio::test]
+async fn a_key_that_an_agent_takes_up_when_it_is_asked_to_is_asked_for_first() {
+    for on in ["session/new", "session/prompt"] {
+        let mut door = Door::on(on);
+        door.more = json!({"needs": "ACME_API_KEY"});
+        let mut talk = door.opened().await;
+        let turn = talk.prompt("hello");
+        for (key, refused) in [("wrong", None), (KEY, Some("ACME_API_KEY is not set"))] {
+            let question = choose(&mut talk, &turn, "api-key").await;
+            let said = question.refused.as_deref();
+            assert!(refused.is_none_or(|why| said.is_some_and(|said| said.contains(why))));
+            let question = asked(&mut talk).await;
+            let values = json!({"ACME_API_KEY": key, "sign-in.keep": "memory"});
+            answer(&talk, &turn, &question, values);
+        }
+        ends_well(&mut talk, "hello").await;
+        assert_eq!(door.times("authenticate"), 2, "{on}");
+    }
 }
 
 #[tokio::test]

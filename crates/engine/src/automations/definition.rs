@@ -14,9 +14,9 @@ use innkeeper_protocol::newest::state::{
 use innkeeper_protocol::outgoing::RejectionCode;
 
 use super::cron::Schedule;
-use super::triggers;
-use crate::core::Refusal;
+use super::{plugins, triggers};
 use crate::core::channels::length_of_json;
+use crate::core::{Core, Refusal};
 use crate::turns::check_attachments;
 
 /// The largest definition, as JSON.
@@ -57,6 +57,7 @@ pub(super) fn patched(
 /// Checks a definition and puts what the host says itself into it: what its
 /// triggers are called.
 pub(super) fn checked(
+    core: &Core,
     mut definition: AutomationDefinition,
 ) -> Result<AutomationDefinition, Refusal> {
     check_size(&definition)?;
@@ -73,14 +74,8 @@ pub(super) fn checked(
         let reason = format!("a session works in at most {MOST_DIRECTORIES} directories");
         return Err(Refusal::new(RejectionCode::LimitReached, reason));
     }
-    let plugins = definition.session.customizations.iter().flatten();
-    if plugins.count() > 0 {
-        return Err(
-            "this host does not keep copies of clients' plugins for automations; put what the \
-             runs need into their working directory"
-                .into(),
-        );
-    }
+    let customizations = definition.session.customizations.as_deref();
+    plugins::check(core, customizations.unwrap_or_default())?;
     check_triggers(&definition.triggers)?;
     check_conditions(definition.disable_conditions.as_deref().unwrap_or_default())?;
     patience_of(definition.meta.as_ref())?;

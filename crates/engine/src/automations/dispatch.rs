@@ -10,6 +10,7 @@ use innkeeper_protocol::outgoing::RejectionCode;
 use innkeeper_protocol::record::{AutomationNotes, StoreOp};
 
 use super::definition::{checked, disable_if_over, most_runs, patched};
+use super::plugins::{Asked, Copies, exchanged};
 use super::{Automation, AutomationsMut, PAGE, is_finished};
 use crate::core::{AUTOMATION_SCHEME, Deadline, Refusal, Sender, Verdict};
 
@@ -29,23 +30,56 @@ enum After {
 impl AutomationsMut<'_> {
     /// Takes what a client dispatched to the catalogue.
     pub(crate) fn dispatched(&mut self, action: StateAction, sender: Sender) {
+        let automation = match &action {
+            StateAction::AutomationCreateRequested(asked) => asked.resource.as_str(),
+            StateAction::AutomationUpdateRequested(asked) => asked.resource.as_str(),
+            StateAction::AutomationRemoved(removed) => removed.resource.as_str(),
+            _ => "",
+        };
+        let automation = ChannelUri::from(automation);
+        let asked = Asked { action, sender };
+        if let Some(asked) = self.waits_for_copies(&automation, asked) {
+            self.take(asked, Copies::new());
+        }
+    }
+
+    /// Decides about what a client said, with the copies of plugins that were
+    /// made for it.
+    pub(super) fn take(&mut self, asked: Asked, made: Copies) {
+        let Asked { action, sender } = asked;
         let verdict = match action {
             StateAction::AutomationCreateRequested(asked) => self.judge_creation(asked),
-            StateAction::AutomationUpdateRequested(asked) => self.judge_update(asked),
+            StateAction::AutomationUpdateRequested(asked) => self.judge_update(asked, &sender),
             StateAction::AutomationRemoved(removed) => self.judge_removal(removed),
             action => Verdict::NotAccepted(action),
         };
-        if let Verdict::Apply(_, After::Removed { automation }) = &verdict {
-            self.cancel_all(automation);
-        }
         let catalogue = ChannelUri::automations();
-        match self.core().carry_out(&catalogue, sender, verdict) {
-            None | Some(After::Nothing) => {}
-            Some(After::Defined {
-                automation,
-                definition,
-            }) => self.define(&automation, *definition),
-            Some(After::Removed { automation }) => self.forget(&automation),
+        match verdict {
+            Verdict::Apply(
+                action,
+                After::Defined {
+                    automation,
+                    definition,
+                },
+            ) => {
+                let missing = self.not_copied(&automation, &definition, &made);
+                if !missing.is_empty() {
+                    return self.make_copies(&automation, Asked { action, sender }, missing);
+                }
+                self.core().emit(&catalogue, action, Some(sender));
+                self.define(&automation, *definition, made);
+            }
+            Verdict::Apply(action, After::Removed { automation }) => {
+                self.cancel_all(&automation);
+                let copies = self.copies_of(&automation);
+                self.core().emit(&catalogue, action, Some(sender));
+                self.forget(&automation);
+                self.copies_changed(&automation, copies);
+            }
+            verdict => {
+                self.core().carry_out(&catalogue, sender, verdict);
+                self.remove_copies(made);
+            }
         }
     }
 
@@ -81,7 +115,7 @@ impl AutomationsMut<'_> {
             )
             .into());
         }
-        let definition = checked(definition)?;
+        let definition = checked(self.sessions.turns.core, definition)?;
         if let Some(known) = self.entry(automation) {
             let same = known.definition == definition;
             return match same {
@@ -104,14 +138,28 @@ impl AutomationsMut<'_> {
         Ok(Some(definition))
     }
 
-    fn judge_update(&self, asked: Box<AutomationUpdateRequestedAction>) -> Verdict<After> {
+    fn judge_update(
+        &self,
+        asked: Box<AutomationUpdateRequestedAction>,
+        sender: &Sender,
+    ) -> Verdict<After> {
         let automation = ChannelUri::from(asked.resource.as_str());
         let outcome = match self.entry(&automation) {
             None => Err(Refusal::new(
                 RejectionCode::AlreadyDone,
-                format!("there is no automation `{automation}` any more"),
+                format!("automation `{automation}` no longer exists"),
             )),
-            Some(known) => checked(patched(known.definition.clone(), asked.changes.clone())),
+            Some(known) => {
+                let mut changes = asked.changes.clone();
+                if let Some(session) = &mut changes.session
+                    && !self.sees_plugins(sender)
+                {
+                    // Whoever is not shown them cannot mean to remove them.
+                    session.customizations = known.definition.session.customizations.clone();
+                }
+                let definition = patched(known.definition.clone(), changes);
+                checked(self.sessions.turns.core, definition)
+            }
         };
         let action = StateAction::AutomationUpdateRequested(asked);
         match outcome {
@@ -125,6 +173,12 @@ impl AutomationsMut<'_> {
             }
             Err(refusal) => Verdict::Reject(action, refusal),
         }
+    }
+
+    fn sees_plugins(&self, sender: &Sender) -> bool {
+        let clients = &self.sessions.turns.clients;
+        let version = clients.spoken_by(&sender.origin.client_id);
+        version.is_none_or(|(version, _)| version.keeps_plugins_of_automations())
     }
 
     fn judge_removal(&self, removed: AutomationRemovedAction) -> Verdict<After> {
@@ -157,7 +211,7 @@ impl AutomationsMut<'_> {
     }
 
     /// Stores a definition that was accepted, and follows it from now on.
-    fn define(&mut self, uri: &ChannelUri, definition: AutomationDefinition) {
+    fn define(&mut self, uri: &ChannelUri, definition: AutomationDefinition, made: Copies) {
         let now = self.core().now;
         let mut entry = match self.entry(uri).cloned() {
             Some(entry) => entry,
@@ -173,6 +227,9 @@ impl AutomationsMut<'_> {
                 new_entry(uri, definition.clone(), &now.to_string())
             }
         };
+        let (copies, gone) = exchanged(&entry, &definition, made);
+        let copies_differ = entry.customizations != copies;
+        entry.customizations = copies;
         let before = std::mem::replace(&mut entry.definition, definition);
         let after = &entry.definition;
         let is_enabled_now = after.enabled && !before.enabled;
@@ -191,6 +248,9 @@ impl AutomationsMut<'_> {
         entry.modified_at = now.to_string();
         disable_if_over(&mut entry, now);
         self.show(uri, entry);
+        if copies_differ {
+            self.copies_changed(uri, gone);
+        }
         self.follow_files(uri);
         // What a run waits for may be otherwise now.
         self.start_waiting();

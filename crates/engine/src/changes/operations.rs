@@ -194,7 +194,7 @@ fn asked(
     let offered = changeset.operations.iter().flatten();
     let Some(offer) = offered.into_iter().find(|offer| offer.id == name) else {
         return Err(RpcError::invalid_params(format!(
-            "there is no operation `{name}` here"
+            "unknown operation `{name}`"
         )));
     };
     if offer.status == ChangesetOperationStatus::Running {

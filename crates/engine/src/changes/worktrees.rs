@@ -111,6 +111,5 @@ pub(super) fn abandoned<'a>(
         Some(format!("{home}/{name}"))
     };
     let trees: BTreeSet<String> = directories.filter_map(tree_of).collect();
-    let trees = trees.into_iter();
-    trees.filter(|tree| !catalogue.works_in(tree)).collect()
+    catalogue.unused(&trees).into_iter().cloned().collect()
 }

@@ -20,7 +20,7 @@ use innkeeper_protocol::outgoing::{HostMessage, Notification, SummaryItem};
 use innkeeper_protocol::record::SummaryFacts;
 use innkeeper_protocol::version::Version;
 
-use crate::catalogue::Catalogue;
+use crate::catalogue::{Catalogue, read_pressed};
 use crate::clients::Clients;
 use crate::core::channels::compact;
 use crate::core::{Core, Refusal};
@@ -127,11 +127,8 @@ pub(crate) fn with_chats_as_sessions(
     for item in items {
         let (row, facts) = match &item {
             SummaryItem::Stored(json, facts) => (
-                serde_json::from_str(json.get()).ok(),
-                facts
-                    .as_ref()
-                    .and_then(|facts| serde_json::from_str(facts.get()).ok())
-                    .unwrap_or_default(),
+                read_pressed(json),
+                facts.as_ref().and_then(read_pressed).unwrap_or_default(),
             ),
             SummaryItem::Live(row, facts) => (Some((**row).clone()), (**facts).clone()),
         };

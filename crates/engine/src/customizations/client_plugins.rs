@@ -2,6 +2,12 @@
 //! read where it is, if its client may read there; one that only the client
 //! has (`virtual:`) is fetched from it, file by file, and read then. A new
 //! nonce means that it is to be read anew.
+//!
+//! Whoever needs a plugin when its client is gone has a copy made of it; what
+//! came of that is told as [`Copied`].
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -15,14 +21,16 @@ use innkeeper_protocol::newest::state::{
 use innkeeper_protocol::resource_call::ResourceCall;
 use innkeeper_protocol::rpc::RpcError;
 use innkeeper_protocol::workspace::customization::{
-    ClientPlugin, CustomizationPlace, FoundCustomization, GivenFiles, SourceId,
+    ClientPlugin, CopyFrom, CopyId, CustomizationCommand, CustomizationPlace, FoundCustomization,
+    GivenFiles, SourceId,
 };
+use innkeeper_protocol::workspace::resource::{GrantedRoot, Scope};
 use serde_json::Value;
 
 use super::CustomizationsMut;
 use crate::client_calls::{CLIENT_SCHEME, HostAnswer, client_that_has, content};
 use crate::config::GrantPolicy;
-use crate::effect::ConnectionId;
+use crate::effect::{ConnectionId, Effect};
 
 /// How many files and directories of a plugin are asked for.
 const MOST_VISITS: usize = 1_000;
@@ -36,10 +44,23 @@ const DEEPEST: usize = 5;
 /// The most that the files of a plugin have together.
 const MOST_BYTES: usize = 4 * 1024 * 1024;
 
+/// What came of a copy: what is in it, under its own address, or why there is
+/// none.
+pub(crate) type Copied = (CopyId, Result<Box<PluginCustomization>, String>);
+
+/// What a plugin is fetched for.
+#[derive(Debug)]
+enum Purpose {
+    Session,
+    /// With the name of the copy.
+    Copy(CopyId, String),
+}
+
 /// A plugin that is being fetched from its client.
 #[derive(Debug)]
 pub(super) struct Fetching {
     plugin: ClientPlugin,
+    purpose: Purpose,
     from: ConnectionId,
     /// What is still to be asked for.
     waiting: Vec<Visit>,
@@ -62,7 +83,8 @@ impl CustomizationsMut<'_> {
     /// Begins to read a plugin that a client has published.
     pub(super) fn read_client_plugin(&mut self, source: SourceId, plugin: ClientPlugin) {
         if plugin.uri.starts_with("file:///") {
-            if self.client_may_read(&plugin.client_id, &plugin.uri) {
+            let client = plugin.client_id.as_deref();
+            if client.is_some_and(|client| self.client_may_read(client, &plugin.uri)) {
                 let place = CustomizationPlace::Plugin(plugin);
                 return self.follow(source, place);
             }
@@ -70,16 +92,29 @@ impl CustomizationsMut<'_> {
                        raise workspace.grants";
             return self.plugin_failed(source, plugin, why.to_owned());
         }
+        if let Err((plugin, why)) = self.fetch(source, plugin, Purpose::Session) {
+            self.plugin_failed(source, plugin, why);
+        }
+    }
+
+    /// Begins to ask a client for a plugin that only it has.
+    fn fetch(
+        &mut self,
+        source: SourceId,
+        plugin: ClientPlugin,
+        purpose: Purpose,
+    ) -> Result<(), (ClientPlugin, String)> {
         if !plugin.uri.starts_with(CLIENT_SCHEME) {
             let why = "this host reads plugins from `file:` and `virtual:` URIs only";
-            return self.plugin_failed(source, plugin, why.to_owned());
+            return Err((plugin, why.to_owned()));
         }
         let Some(from) = client_that_has(self.clients, &plugin.uri) else {
             let why = "the client that has it is not connected";
-            return self.plugin_failed(source, plugin, why.to_owned());
+            return Err((plugin, why.to_owned()));
         };
         let fetching = Fetching {
             plugin,
+            purpose,
             from,
             waiting: vec![Visit {
                 source,
@@ -93,6 +128,51 @@ impl CustomizationsMut<'_> {
         };
         self.own.fetching.insert(source, fetching);
         self.fetch_more(source);
+        Ok(())
+    }
+
+    /// Has a copy of a client's plugin made, for when the client is gone.
+    pub(crate) fn make_copy(&mut self, plugin: ClientPlugin) -> CopyId {
+        self.own.last += 1;
+        let (copy, source) = (CopyId(self.own.last), SourceId(self.own.last));
+        let name = format!("{}-{}", self.core.config.nonce, copy.0);
+        if plugin.uri.starts_with("file:///") {
+            let scope = self.scope_for_copies(plugin.client_id.as_deref());
+            self.copy_from(copy, plugin, name, CopyFrom::Directory(scope));
+        } else if let Err((_, why)) = self.fetch(source, plugin, Purpose::Copy(copy, name)) {
+            self.own.copied.push((copy, Err(why)));
+        }
+        copy
+    }
+
+    fn copy_from(&mut self, copy: CopyId, plugin: ClientPlugin, name: String, from: CopyFrom) {
+        let command = CustomizationCommand::Copy {
+            copy,
+            plugin,
+            name,
+            from,
+        };
+        self.core.effect(Effect::Customization(command));
+    }
+
+    /// What a client may have copied: what it may read, now or if it asks.
+    fn scope_for_copies(&self, client: Option<&str>) -> Scope {
+        let mut scope = self.resources.scope_of(self.core, client);
+        if self.core.config.workspace.grants != GrantPolicy::None {
+            scope.lists.push(Arc::new(vec![GrantedRoot {
+                uri: "file:///".to_owned(),
+                writable: false,
+            }]));
+        }
+        scope
+    }
+
+    /// Removes copies that nobody needs any more.
+    pub(crate) fn remove_copies(&mut self, copies: impl IntoIterator<Item = String>) {
+        for copy in copies {
+            let command = CustomizationCommand::RemoveCopy { copy };
+            self.core.effect(Effect::Customization(command));
+        }
     }
 
     fn client_may_read(&self, client_id: &str, uri: &str) -> bool {
@@ -107,8 +187,8 @@ impl CustomizationsMut<'_> {
             return;
         };
         if fetching.asked == 0 && fetching.waiting.is_empty() {
-            if let Some(Fetching { plugin, files, .. }) = self.own.fetching.remove(&source) {
-                self.follow(source, CustomizationPlace::Files { plugin, files });
+            if let Some(fetched) = self.own.fetching.remove(&source) {
+                self.fetched(source, fetched);
             }
             return;
         }
@@ -145,6 +225,30 @@ impl CustomizationsMut<'_> {
         }
     }
 
+    fn fetched(&mut self, source: SourceId, fetched: Fetching) {
+        let Fetching {
+            plugin,
+            purpose,
+            files,
+            ..
+        } = fetched;
+        let (copy, name) = match purpose {
+            Purpose::Session => {
+                return self.follow(source, CustomizationPlace::Files { plugin, files });
+            }
+            Purpose::Copy(copy, name) => (copy, name),
+        };
+        // A copy is whole, or there is none.
+        let files = files.into_iter().map(|(path, text)| match text {
+            Ok(text) => Ok((path, text)),
+            Err(why) => Err(format!("`{path}` cannot be read: {why}")),
+        });
+        match files.collect::<Result<BTreeMap<_, _>, _>>() {
+            Ok(files) => self.copy_from(copy, plugin, name, CopyFrom::Files(files)),
+            Err(why) => self.own.copied.push((copy, Err(why))),
+        }
+    }
+
     /// A client has said what it has.
     pub(crate) fn call_answered(&mut self, (call, outcome): HostAnswer) {
         if let Some(visit) = self.own.visits.remove(&call) {
@@ -172,8 +276,16 @@ impl CustomizationsMut<'_> {
         };
         match taken {
             Err(why) if visit.path.is_empty() => {
-                if let Some(Fetching { plugin, .. }) = self.own.fetching.remove(&source) {
-                    self.plugin_failed(source, plugin, format!("it cannot be read: {why}"));
+                let fetched = self.own.fetching.remove(&source);
+                if let Some(Fetching {
+                    plugin, purpose, ..
+                }) = fetched
+                {
+                    let why = format!("it cannot be read: {why}");
+                    match purpose {
+                        Purpose::Session => self.plugin_failed(source, plugin, why),
+                        Purpose::Copy(copy, _) => self.own.copied.push((copy, Err(why))),
+                    }
                 }
                 return;
             }
@@ -262,7 +374,7 @@ pub(super) fn bare(plugin: ClientPlugin, load: CustomizationLoadState) -> Plugin
         icons: None,
         range: None,
         meta: None,
-        client_id: Some(plugin.client_id),
+        client_id: plugin.client_id,
         load: Some(load),
         children: None,
         enablement: None,

@@ -3,6 +3,9 @@
 //! *Invariant*: whoever asked is answered once, whatever becomes of the server;
 //! what nobody waits for any more is cancelled.
 
+use std::time::Duration;
+
+use innkeeper_protocol::bounds::cut;
 use innkeeper_protocol::mcp::hosted::{
     BearerToken, McpCallError, McpCallId, McpCommand, ServerRun,
 };
@@ -10,8 +13,8 @@ use innkeeper_protocol::newest::common::JsonObject;
 use innkeeper_protocol::newest::state::McpAuthRequirement;
 use innkeeper_protocol::outgoing::Reply;
 use innkeeper_protocol::rpc::{RequestId, RpcError};
-use innkeeper_protocol::{CallId, ChannelUri, TurnId};
-use serde_json::Value;
+use innkeeper_protocol::{CallId, ChannelUri, Timestamp, TurnId};
+use serde_json::{Value, json};
 
 use super::{Phase, Place, Servers};
 use crate::core::Core;
@@ -19,6 +22,10 @@ use crate::effect::{ConnectionId, Effect};
 
 /// What one connection may have asked of servers at a time.
 const MOST_OF_CONNECTION: usize = 32;
+
+/// How much a server may say of how far a call is, and how often that is shown.
+const MOST_WORDS: usize = 1_000;
+const BETWEEN: Duration = Duration::from_secs(1);
 
 /// A call of a tool in a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,6 +49,8 @@ enum Who {
         place: Place,
         /// To ask again, when somebody has signed in.
         params: JsonObject,
+        /// When it was last shown how far it is.
+        shown: Option<Timestamp>,
     },
     Client {
         connection: ConnectionId,
@@ -76,6 +85,25 @@ pub(crate) enum Outcome {
     AuthRequired(Box<McpAuthRequirement>),
     /// Somebody has, and it goes on.
     GoesOn,
+    /// How far it is, for people.
+    Progress(String),
+}
+
+/// What a server says of how far it is.
+fn in_words(params: &JsonObject) -> Option<String> {
+    let number = |key: &str| params.get(key).filter(|it| it.is_number());
+    let far = match (number("progress"), number("total")) {
+        (Some(progress), Some(total)) => Some(format!("{progress} of {total}")),
+        (Some(progress), None) => Some(progress.to_string()),
+        (None, _) => None,
+    };
+    let message = params.get("message").and_then(Value::as_str);
+    let message = message.map(|text| cut(text.trim(), MOST_WORDS));
+    match (message.filter(|text| !text.is_empty()), far) {
+        (Some(message), Some(far)) => Some(format!("{message} ({far})")),
+        (Some(message), None) => Some(message.to_owned()),
+        (None, far) => far,
+    }
 }
 
 impl Servers {
@@ -108,6 +136,7 @@ impl Servers {
             caller,
             place,
             params: params.clone(),
+            shown: None,
         };
         self.ask(core, run, who, "tools/call".to_owned(), Some(params));
         Ok(())
@@ -139,10 +168,14 @@ impl Servers {
         run: ServerRun,
         who: Who,
         method: String,
-        params: Option<JsonObject>,
+        mut params: Option<JsonObject>,
     ) {
         self.last_call += 1;
         let call = McpCallId(self.last_call);
+        if let (Who::Tool { .. }, Some(params)) = (&who, &mut params) {
+            // So that the server says how far it is.
+            params.insert("_meta".to_owned(), json!({"progressToken": call.0}));
+        }
         self.calls.insert(call, Caller { run, who });
         core.effect(Effect::Mcp(McpCommand::Call {
             run,
@@ -150,6 +183,24 @@ impl Servers {
             method,
             params,
         }));
+    }
+
+    /// A server says how far a call is: it is shown now and then.
+    pub(super) fn goes_on(&mut self, core: &Core, run: ServerRun, params: &JsonObject) {
+        let token = params.get("progressToken").and_then(Value::as_u64);
+        let of_run = token.and_then(|token| self.calls.get_mut(&McpCallId(token)));
+        let Some(Caller { who, .. }) = of_run.filter(|caller| caller.run == run) else {
+            return;
+        };
+        let (Who::Tool { caller, shown, .. }, Some(text)) = (who, in_words(params)) else {
+            return;
+        };
+        if shown.is_some_and(|at| core.now < at.after(BETWEEN)) {
+            return;
+        }
+        *shown = Some(core.now);
+        let (caller, outcome) = (caller.clone(), Outcome::Progress(text));
+        self.news.answered.push(Answered { caller, outcome });
     }
 
     /// A server answered.
@@ -175,6 +226,7 @@ impl Servers {
                 caller,
                 place,
                 params,
+                shown: _,
             } => {
                 let outcome = match outcome {
                     Ok(result) => Outcome::Done(result),

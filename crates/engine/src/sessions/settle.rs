@@ -33,6 +33,7 @@ impl SessionsMut<'_> {
             self.update_workspaceless(&uri);
             self.update_movable(&uri);
             self.update_chat_catalogue(&uri);
+            self.turns.count_waiting(&uri);
             self.update_input_needed(&uri);
             self.update_activity(&uri);
             self.review_summary(&uri);

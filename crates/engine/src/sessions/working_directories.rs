@@ -181,7 +181,7 @@ impl SessionsMut<'_> {
     fn judge_change(&self, session: &ChannelUri, asked: &Asked) -> Result<Option<Change>, Refusal> {
         let core = &*self.turns.core;
         let Some(session) = core.channels.session(session) else {
-            let why = format!("there is no `{}`", asked.channel);
+            let why = format!("`{}` does not exist", asked.channel);
             return Err(Refusal::new(RejectionCode::NoSuchChannel, why));
         };
         let before = &session.state;

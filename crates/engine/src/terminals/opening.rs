@@ -244,14 +244,14 @@ pub(super) fn check_claim(
         TerminalClaim::Client(claim) if client == Some(&claim.client_id) => Ok(()),
         TerminalClaim::Client(claim) if clients.is_here(&claim.client_id) => Ok(()),
         TerminalClaim::Client(claim) => Err(format!(
-            "there is no client `{}` that could hold the terminal",
+            "unknown client `{}`; it cannot hold the terminal",
             claim.client_id
         )),
         TerminalClaim::Session(claim) => {
             let session = ChannelUri::from(claim.session.as_str());
             match catalogue.contains(&session) {
                 true => Ok(()),
-                false => Err(format!("there is no session `{session}`")),
+                false => Err(format!("unknown session `{session}`")),
             }
         }
     }

@@ -8,7 +8,9 @@ use innkeeper_protocol::newest::state::{ChatOrigin, Message};
 use innkeeper_protocol::{ChannelUri, Timestamp};
 
 use super::TurnsMut;
+use super::input_needed::waits_for_a_person;
 use super::running::RunningTurn;
+use super::waiting::waited_in;
 use crate::compat;
 use crate::core::channels::Chat;
 use crate::labels::Locale;
@@ -132,8 +134,10 @@ impl TurnsMut<'_> {
             .and_then(|turn| Timestamp::parse(&turn.started_at))
             .zip(Timestamp::parse(&chat.head.modified_at))
             .map_or(0, |(started, modified)| modified.millis_since(started));
+        let active = chat.head.active_turn.as_ref();
         let turn = RunningTurn {
             earlier_millis,
+            waited_millis: waited_in(active.and_then(|turn| turn.usage.as_ref())),
             resumed: true,
             ..RunningTurn::new(turn_id, self.core.measured(), locale)
         };
@@ -155,8 +159,16 @@ impl TurnsMut<'_> {
         let locale = self.core.channels.locale_of(&chat.session);
         let began = Timestamp::parse(&active.started_at).unwrap_or(self.core.now);
         let began = self.core.as_measured(began);
+        // What waits has waited since the chat last changed, also while there
+        // was no host.
+        let changed = Timestamp::parse(&chat.head.modified_at);
+        let waits_since = changed
+            .filter(|_| waits_for_a_person(&chat.head))
+            .map(|changed| self.core.as_measured(changed));
         let turn = RunningTurn {
             resumed: had_begun,
+            waits_since,
+            waited_millis: waited_in(active.usage.as_ref()),
             ..RunningTurn::new(&active.id, began, locale)
         };
         self.own.set_turn(uri, turn);

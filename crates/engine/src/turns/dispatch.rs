@@ -166,7 +166,7 @@ impl TurnsMut<'_> {
         started: &ChatTurnStartedAction,
     ) -> Result<(), Refusal> {
         let Some(chat) = self.core.channels.chat(uri) else {
-            return Err(format!("there is no chat `{uri}`").into());
+            return Err(format!("unknown chat `{uri}`").into());
         };
         if started.turn_id.is_empty() {
             return Err("a turn needs an id".into());

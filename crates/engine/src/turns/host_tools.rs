@@ -105,12 +105,10 @@ impl TurnsMut<'_> {
         let Wanted { id, answer } = wanted;
         let session = self.core.channels.session_of(chat);
         let channel = session.map(|it| ChannelUri::annotations_of(it.as_str()));
-        let channel = channel.ok_or("there is no such session")?;
+        let channel = channel.ok_or("the session does not exist")?;
         let known = self.core.channels.annotations(&channel);
         let Some((known, annotation)) = known.and_then(|it| Some((it, it.find(&id)?))) else {
-            return Err(format!(
-                "there is no comment `{id}`; it may have been deleted"
-            ));
+            return Err(format!("unknown comment `{id}`; it may have been deleted"));
         };
         let is_resolved = annotation.resolved;
         let resolves = match name {

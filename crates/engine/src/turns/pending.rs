@@ -59,7 +59,7 @@ impl TurnsMut<'_> {
         action: &ChatPendingMessageSetAction,
     ) -> Result<(), Refusal> {
         let Some(chat) = self.core.channels.chat(chat) else {
-            return Err(format!("there is no chat `{chat}`").into());
+            return Err(format!("unknown chat `{chat}`").into());
         };
         if action.id.is_empty() {
             return Err("a pending message needs an id".into());
@@ -284,7 +284,7 @@ pub(super) fn judge_pending_removed(
             queue.iter().any(|message| message.id == action.id)
         }
     };
-    let gone = format!("there is no pending message `{}` any more", action.id);
+    let gone = format!("the pending message `{}` no longer exists", action.id);
     let action = StateAction::ChatPendingMessageRemoved(action);
     match known {
         true => Verdict::Apply(action, After::PendingRemoved),

@@ -44,7 +44,7 @@ fn no_such_request(head: &ChatState, id: &str) -> Refusal {
             let reason = format!("the request `{id}` has been answered already");
             Refusal::new(RejectionCode::AlreadyDone, reason)
         }
-        false => format!("there is no open request `{id}`").into(),
+        false => format!("no request `{id}` is open").into(),
     }
 }
 

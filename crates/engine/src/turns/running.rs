@@ -51,6 +51,10 @@ pub(super) struct RunningTurn {
     pub(super) began: Timestamp,
     /// What earlier attempts took, for a turn that was resumed.
     pub(super) earlier_millis: i64,
+    /// Since when it waits for a person.
+    pub(super) waits_since: Option<Timestamp>,
+    /// How long it has waited for a person before.
+    pub(super) waited_millis: i64,
     pub(super) resumed: bool,
     /// The agent has been given the turn.
     pub(super) prompted: bool,
@@ -86,6 +90,8 @@ impl RunningTurn {
             id: TurnId::from(id),
             began,
             earlier_millis: 0,
+            waits_since: None,
+            waited_millis: 0,
             resumed: false,
             prompted: false,
             given_again: false,

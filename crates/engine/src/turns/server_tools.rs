@@ -4,7 +4,8 @@
 use innkeeper_protocol::agent::Decision;
 use innkeeper_protocol::bounds::cut;
 use innkeeper_protocol::newest::actions::{
-    ChatToolCallAuthRequiredAction, ChatToolCallAuthResolvedAction, StateAction,
+    ChatToolCallAuthRequiredAction, ChatToolCallAuthResolvedAction,
+    ChatToolCallContentChangedAction, StateAction,
 };
 use innkeeper_protocol::newest::common::{JsonObject, StringOrMarkdown};
 use innkeeper_protocol::newest::state::{
@@ -91,6 +92,7 @@ impl TurnsMut<'_> {
                 self.server_tool_done(&chat, call, result_of(result, &title));
             }
             Outcome::Failed(why) => self.server_tool_failed(&chat, call, why),
+            Outcome::Progress(text) => self.show_progress(&chat, &call, text),
             Outcome::AuthRequired(auth) => self.wait_for_sign_in(&chat, &call, *auth),
             Outcome::GoesOn => {
                 let waits = self.tool_call(&chat, &call);
@@ -105,6 +107,22 @@ impl TurnsMut<'_> {
                 }
             }
         }
+    }
+
+    /// What a call shows while it runs is replaced by its result.
+    fn show_progress(&mut self, uri: &ChannelUri, call: &str, text: String) {
+        let runs = matches!(self.tool_call(uri, call), Some(ToolCallState::Running(_)));
+        let Some(turn_id) = self.running_turn_id(uri).filter(|_| runs) else {
+            return;
+        };
+        let action = ChatToolCallContentChangedAction {
+            turn_id,
+            tool_call_id: call.to_owned(),
+            meta: None,
+            content: vec![ToolResultContent::Text(ToolResultTextContent { text })],
+        };
+        let action = StateAction::ChatToolCallContentChanged(action);
+        self.core.emit(uri, action, None);
     }
 
     fn wait_for_sign_in(&mut self, uri: &ChannelUri, call: &str, auth: McpAuthRequirement) {

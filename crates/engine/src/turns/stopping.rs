@@ -31,6 +31,7 @@ impl TurnsMut<'_> {
 
     /// The host cancels the turn of a chat, as a client would.
     pub(crate) fn cancel_turn(&mut self, uri: &ChannelUri) {
+        self.tell_wait(uri);
         let Some(turn) = self.own.take_turn(uri) else {
             return;
         };

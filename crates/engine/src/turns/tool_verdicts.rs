@@ -128,7 +128,7 @@ impl TurnsMut<'_> {
     ) -> Result<(), Refusal> {
         match self.core.channels.chat(chat) {
             Some(chat) => run_by(chat, client, named, failed),
-            None => Err(format!("there is no chat `{chat}`").into()),
+            None => Err(format!("unknown chat `{chat}`").into()),
         }
     }
 
@@ -218,7 +218,7 @@ fn check_confirmed(chat: &Chat, action: &mut ChatToolCallConfirmedAction) -> Res
         match action.reason {
             None => return Err("a denial needs a reason: `denied` or `skipped`".into()),
             Some(ToolCallCancellationReason::ResultDenied) => {
-                return Err("there is no result yet that could be denied".into());
+                return Err("the tool call has no result to deny yet".into());
             }
             Some(_) => {}
         }
@@ -235,7 +235,7 @@ pub(super) fn judge_tool_result_confirmed(
     let state = call_of(chat, &action.turn_id, &call);
     let checked = match state {
         Ok(ToolCallState::PendingResultConfirmation(_)) => Ok(()),
-        Ok(other) => Err(not_waiting(other, "there is no result to confirm")),
+        Ok(other) => Err(not_waiting(other, "the tool call has no result to confirm")),
         Err(reason) => Err(reason),
     };
     let action = StateAction::ChatToolCallResultConfirmed(action);

@@ -241,7 +241,7 @@ fn an_action_on_a_channel_that_does_not_exist_is_rejected_or_met_with_silence_up
             }
             assert_eq!(answers.len(), 1, "{version}: {kind}");
             let reason = answers[0]["rejectionReason"].as_str().unwrap();
-            assert_eq!(reason, "there is no `x:none`", "{version}: {kind}");
+            assert_eq!(reason, "`x:none` does not exist", "{version}: {kind}");
             assert_eq!(answers[0]["channel"], "x:none", "{version}: {kind}");
         }
     }

@@ -233,7 +233,7 @@ fn an_update_is_checked_like_a_new_automation() {
     assert!(update(&mut host, json!({"title": ""})).contains("needs a title"));
     assert_eq!(entry(&mut host)["definition"], definition());
     remove(&mut host);
-    assert!(update(&mut host, json!({"title": "x"})).contains("there is no automation"));
+    assert!(update(&mut host, json!({"title": "x"})).contains("no longer exists"));
 }
 
 #[test]

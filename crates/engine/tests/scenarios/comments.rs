@@ -278,7 +278,7 @@ fn an_agent_is_told_why_a_comment_cannot_be_resolved() {
         (
             "resolve_annotation",
             json!({"id": "none"}),
-            "there is no comment `none`",
+            "unknown comment `none`",
         ),
         ("resolve_annotation", json!({}), "give an `id`"),
         ("answer_annotation", json!({"id": "a"}), "give an `answer`"),

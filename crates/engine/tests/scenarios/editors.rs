@@ -126,7 +126,7 @@ fn whatever_is_dispatched_is_echoed_or_rejected() {
     host.start_turn(1, "t");
     let title = json!({"type": "session/titleChanged", "title": "T"});
     host.dispatch(1, "ahp-session:/gone", title.clone());
-    assert_eq!(host.rejection(1), "there is no `ahp-session:/gone`");
+    assert_eq!(host.rejection(1), "`ahp-session:/gone` does not exist");
     host.dispatch(1, &format!("x:/{}", "y".repeat(100_000)), title.clone());
     assert!(host.rejection(1).len() < 300);
     // As the protocol had it at first.

@@ -253,12 +253,7 @@ fn a_move_that_cannot_be_is_refused_with_a_reason_and_changes_nothing() {
     let lead = json!({"type": "session/defaultChatChanged", "defaultChat": B});
     let before = (listed(&mut host, SESSION), listed(&mut host, OTHER));
     for (chat, to, code, words) in [
-        (
-            A,
-            to("ahp-session:/none", None),
-            -32001,
-            "there is no session",
-        ),
+        (A, to("ahp-session:/none", None), -32001, "unknown session"),
         (A, to(OTHER, Some(B)), -32602, "another chat of the session"),
         (A, to(OTHER, Some(A)), -32602, "another chat of the session"),
         (A, to(foreign, None), -32602, "session of `beta`"),

@@ -22,6 +22,7 @@ use innkeeper_protocol::record::search::Lookup;
 use innkeeper_protocol::record::store::{Archive, Store as _};
 use innkeeper_protocol::version::Version;
 use innkeeper_protocol::workspace::changes::ChangesCommand;
+use innkeeper_protocol::workspace::customization::CustomizationCommand;
 use innkeeper_protocol::workspace::resource::{ResourceDone, Scope, TakenContent};
 use innkeeper_protocol::workspace::watch::WatchCommand;
 use innkeeper_protocol::{ChannelUri, ClientId, Seq, Timestamp};
@@ -51,6 +52,8 @@ pub(crate) struct Host {
     pub(crate) commands: Vec<AgentCommand>,
     pub(crate) changes: Vec<ChangesCommand>,
     pub(crate) watches: Vec<WatchCommand>,
+    /// What was to be done about customizations.
+    pub(crate) customizations: Vec<CustomizationCommand>,
     /// What MCP servers were to do.
     pub(crate) mcp: Vec<McpCommand>,
     /// What requests about files were allowed to reach.
@@ -114,6 +117,7 @@ impl Host {
             commands: Vec::new(),
             changes: Vec::new(),
             watches: Vec::new(),
+            customizations: Vec::new(),
             mcp: Vec::new(),
             scopes: Vec::new(),
             held_checks: None,
@@ -289,8 +293,8 @@ impl Host {
                 | Effect::TerminalTaken { .. }
                 | Effect::ListBranches { .. }
                 | Effect::ReadKept { .. }
-                | Effect::Customization(_)
                 | Effect::Span(_) => {}
+                Effect::Customization(command) => self.customizations.push(command),
                 Effect::ListInstallable { ticket } => self.installs.push((ticket, String::new())),
                 Effect::InstallAgent { ticket, provider } => self.installs.push((ticket, provider)),
                 Effect::StopInstalling { ticket } => self.stopped_installs.push(ticket),

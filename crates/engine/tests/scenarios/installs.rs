@@ -139,12 +139,10 @@ fn what_cannot_be_installed_is_refused_with_the_reason() {
     let mut host = installing();
     begin(&mut host, 1, "nobody");
     let (ticket, _) = host.installs[0].clone();
-    let outcome = Err(InstallFailure::Unknown(
-        "there is no agent `nobody`".to_owned(),
-    ));
+    let outcome = Err(InstallFailure::Unknown("unknown agent `nobody`".to_owned()));
     host.feed(Input::Installed { ticket, outcome });
     let failed = heard(&mut host, 1).pop().unwrap();
-    assert_eq!(failed["error"]["message"], "there is no agent `nobody`");
+    assert_eq!(failed["error"]["message"], "unknown agent `nobody`");
     for params in [
         json!({}),
         json!({"provider": "x".repeat(2_000)}),

@@ -6,6 +6,7 @@ mod agents;
 mod annotations;
 mod answered;
 mod automation_events;
+mod automation_plugins;
 mod automation_runs;
 mod automation_schedules;
 mod automations;

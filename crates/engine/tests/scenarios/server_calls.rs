@@ -1,6 +1,8 @@
 //! What becomes of the calls of agents and clients to MCP servers, and of those
 //! that want a sign-in.
 
+use std::time::Duration;
+
 use innkeeper_engine::Limits;
 use innkeeper_protocol::mcp::Hosting;
 use innkeeper_protocol::mcp::hosted::{McpCallError, McpCallId, McpCommand, McpEvent, McpFailure};
@@ -21,9 +23,10 @@ fn a_call_of_an_agent_goes_to_the_server_and_its_result_comes_back() {
         panic!("{:?}", host.mcp);
     };
     assert_eq!(method, "tools/call");
+    let token = json!({"progressToken": call.0});
     assert_eq!(
         json!(params),
-        json!({"name": "look", "arguments": {"row": 7}})
+        json!({"name": "look", "arguments": {"row": 7}, "_meta": token})
     );
     let running = tool_call(&mut host);
     assert_eq!(running["status"], "running");
@@ -95,6 +98,52 @@ fn a_call_ends_whatever_becomes_of_the_server_and_of_the_turn() {
     assert!(host.mcp.contains(&McpCommand::Cancel { run, call }));
     answer(&mut host, call, Ok(json!({"content": []})));
     assert_eq!(told(&host), None, "nobody waits any more");
+}
+
+#[test]
+fn a_running_call_shows_how_far_its_server_says_it_is() {
+    let mut host = ready();
+    let call = call(&mut host);
+    let says = |host: &mut Host, progress: Value| {
+        let params = progress.as_object().cloned();
+        let method = "notifications/progress".to_owned();
+        report(host, McpEvent::Said { method, params });
+    };
+    let shown = |host: &mut Host| tool_call(host)["content"][0]["text"].clone();
+    says(
+        &mut host,
+        json!({"progressToken": call.0, "progress": 1, "total": 3}),
+    );
+    assert_eq!(shown(&mut host), "1 of 3");
+    // A server that says it all the time is heard once a second.
+    let next = json!({
+        "progressToken": call.0, "progress": 2.5, "total": 3, "message": "Reading rows",
+    });
+    says(&mut host, next.clone());
+    assert_eq!(shown(&mut host), "1 of 3");
+    host.wait(Duration::from_secs(1));
+    for other in [
+        json!({}),
+        json!({"progressToken": 99, "progress": 9}),
+        json!({"progressToken": call.0}),
+    ] {
+        says(&mut host, other);
+    }
+    assert_eq!(shown(&mut host), "1 of 3");
+    says(&mut host, next);
+    assert_eq!(shown(&mut host), "Reading rows (2.5 of 3)");
+    host.wait(Duration::from_secs(1));
+    let long = json!({"progressToken": call.0, "message": "x".repeat(60_000)});
+    says(&mut host, long);
+    assert_eq!(shown(&mut host).as_str().unwrap().len(), 1_000);
+    answer(
+        &mut host,
+        call,
+        Ok(json!({"content": [{"type": "text", "text": "all"}]})),
+    );
+    assert_eq!(shown(&mut host), "all");
+    says(&mut host, json!({"progressToken": call.0, "progress": 3}));
+    assert_eq!(shown(&mut host), "all");
 }
 
 #[test]

@@ -29,6 +29,7 @@ fn server(name: &str, hosting: Hosting) -> ConfiguredServer {
             transport: McpTransport::Http {
                 url: RESOURCE.to_owned(),
                 headers: [("key".to_owned(), "hush".to_owned())].into(),
+                oauth_client: None,
             },
         },
         uri: "innkeeper:configuration".to_owned(),

@@ -7,9 +7,9 @@ use innkeeper_protocol::agent::{
     AgentActivity, AgentCommand, AgentEvent, AgentFailure, AgentNotice, Approval, ApprovalLabel,
     ApprovalOption, ApprovalRequest, ToolReady, ToolStart, TurnEvent,
 };
-use innkeeper_protocol::newest::state::ConfirmationOptionKind;
+use innkeeper_protocol::newest::state::{ConfirmationOptionKind, UsageInfo};
 use innkeeper_protocol::version::Version;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::host::{Host, SESSION, broken, chat, killed};
 
@@ -284,6 +284,82 @@ fn waiting_call() -> [TurnEvent; 2] {
         TurnEvent::ToolStarted(Box::new(start)),
         TurnEvent::ToolReady(Box::new(ready)),
     ]
+}
+
+fn approve_it(host: &mut Host) {
+    let approved = json!({"type": "chat/toolCallConfirmed", "turnId": "t", "toolCallId": "c",
+                          "approved": true, "confirmed": "user-action", "selectedOptionId": "yes"});
+    host.dispatch(1, &chat(), approved);
+}
+
+fn wait_in(turn: &Value) -> Option<i64> {
+    turn["usage"]["_meta"]["innkeeper"]["waitedMs"].as_i64()
+}
+
+#[test]
+fn a_turn_says_how_long_it_waited_for_a_person() {
+    let mut host = Host::with_session(Limits::default());
+    host.start_turn(1, "t");
+    for event in waiting_call() {
+        host.in_turn("t", event);
+    }
+    host.pass(Duration::from_secs(40));
+    approve_it(&mut host);
+    assert_eq!(wait_in(&host.state(&chat())["activeTurn"]), Some(40_000));
+    host.pass(Duration::from_secs(2));
+    // What the agent reports does not hide it.
+    let usage = UsageInfo {
+        input_tokens: Some(7),
+        ..UsageInfo::default()
+    };
+    host.in_turn("t", TurnEvent::Usage(usage));
+    host.in_turn("t", TurnEvent::Completed);
+    let turn = host.state(&chat())["turns"][0].take();
+    assert_eq!(
+        (wait_in(&turn), &turn["duration"]),
+        (Some(40_000), &json!(42_000))
+    );
+    assert_eq!(turn["usage"]["inputTokens"], 7);
+}
+
+#[test]
+fn a_turn_that_ends_while_it_waits_says_so_as_well() {
+    let mut host = Host::with_session(Limits::default());
+    host.start_turn(1, "t");
+    for event in waiting_call() {
+        host.in_turn("t", event);
+    }
+    host.pass(Duration::from_secs(5));
+    host.in_turn("t", broken(false));
+    assert_eq!(wait_in(&host.state(&chat())["turns"][0]), Some(5_000));
+}
+
+#[test]
+fn a_person_who_decides_at_once_is_not_mentioned() {
+    let mut host = Host::with_session(Limits::default());
+    host.start_turn(1, "t");
+    for event in waiting_call() {
+        host.in_turn("t", event);
+    }
+    approve_it(&mut host);
+    host.in_turn("t", TurnEvent::Completed);
+    let turn = host.state(&chat())["turns"][0].take();
+    assert_eq!((wait_in(&turn), turn.get("usage")), (None, None));
+}
+
+#[test]
+fn a_wait_goes_on_over_the_end_of_the_host() {
+    let mut host = Host::with_session(Limits::default());
+    host.start_turn(1, "t");
+    for event in waiting_call() {
+        host.in_turn("t", event);
+    }
+    host.pass(Duration::from_secs(30));
+    host.restart(Limits::default());
+    host.enter(1, "one", &[&chat()]);
+    host.pass(Duration::from_secs(10));
+    approve_it(&mut host);
+    assert_eq!(wait_in(&host.state(&chat())["activeTurn"]), Some(40_000));
 }
 
 #[test]

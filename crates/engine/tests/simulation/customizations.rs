@@ -48,7 +48,7 @@ pub(crate) fn report(rng: &mut Rng, source: SourceId) -> Input {
             texts: Default::default(),
         }
     });
-    Input::Customization(CustomizationReport {
+    Input::Customization(CustomizationReport::Found {
         source,
         found: found.collect(),
     })

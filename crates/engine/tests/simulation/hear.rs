@@ -175,7 +175,7 @@ fn envelope(action: &Sequenced) -> ActionEnvelope {
 
 fn summary(item: &SummaryItem) -> SessionSummary {
     match item {
-        SummaryItem::Stored(json, _) => serde_json::from_str(json.get()).unwrap(),
+        SummaryItem::Stored(json, _) => serde_json::from_str(&json.text().unwrap()).unwrap(),
         SummaryItem::Live(summary, _) => (**summary).clone(),
     }
 }

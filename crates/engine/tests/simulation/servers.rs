@@ -25,6 +25,7 @@ pub(crate) fn configured() -> Vec<ConfiguredServer> {
             transport: McpTransport::Http {
                 url: RESOURCE.to_owned(),
                 headers: Default::default(),
+                oauth_client: None,
             },
         },
         uri: "x:config".to_owned(),

@@ -221,7 +221,7 @@ impl Finder {
             .collect();
         if let Some(unknown) = providers.iter().find(|name| !known.contains(name)) {
             return Err(Failure::Usage(format!(
-                "there is no agent `{unknown}`; the agents that were found are: {}",
+                "unknown agent `{unknown}`; the agents that were found are: {}",
                 known.join(", ")
             )));
         }
@@ -551,7 +551,7 @@ mod tests {
             panic!("there is no such agent");
         };
         assert!(
-            message.starts_with("there is no agent `butler`; the agents that were found are: "),
+            message.starts_with("unknown agent `butler`; the agents that were found are: "),
             "{message}"
         );
         assert!(message.ends_with("script"), "{message}");

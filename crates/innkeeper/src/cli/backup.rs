@@ -5,17 +5,21 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, anyhow};
 use clap::Args;
+use serde_json::json;
 
 use super::announcement::holder;
 use super::control::dismiss;
+use super::done::DoneArgs;
 use super::place::PlaceArgs;
-use super::{Outcome, print, text};
+use super::{Outcome, text};
 use innkeeper::now;
 
 #[derive(Debug, Args)]
 pub(crate) struct BackupArgs {
     /// File to write; it must not exist yet
     file: PathBuf,
+    #[command(flatten)]
+    done: DoneArgs,
     #[command(flatten)]
     place: PlaceArgs,
 }
@@ -25,17 +29,23 @@ pub(crate) struct RestoreArgs {
     /// File that `innkeeper backup` has written
     file: PathBuf,
     #[command(flatten)]
+    done: DoneArgs,
+    #[command(flatten)]
     place: PlaceArgs,
 }
 
 pub(crate) fn backup(args: &BackupArgs) -> Outcome {
     let copied = innkeeper_store::backup(&args.place.local_data_dir()?, &args.file)?;
-    print(&format!(
-        "Wrote {} ({}) to {}.\n",
+    let sentence = format!(
+        "Wrote {} ({}) to {}.",
         text::count(usize::try_from(copied.sessions)?, "session"),
         text::size(copied.bytes),
         args.file.display()
-    ))
+    );
+    let object = json!({
+        "file": args.file, "sessions": copied.sessions, "bytes": copied.bytes,
+    });
+    args.done.say(&sentence, &object)
 }
 
 pub(crate) async fn restore(args: RestoreArgs) -> Outcome {
@@ -48,16 +58,21 @@ pub(crate) async fn restore(args: RestoreArgs) -> Outcome {
         )
         .into());
     }
-    let file = std::path::absolute(&args.file).context("there is no current directory")?;
+    let file =
+        std::path::absolute(&args.file).context("the current directory cannot be determined")?;
     let restored = innkeeper_store::restore(&data_dir, &file, now())?;
     let mut said = format!(
-        "Restored {} ({}) from {}.\n",
+        "Restored {} ({}) from {}.",
         text::count(usize::try_from(restored.contents.sessions)?, "session"),
         text::size(restored.contents.bytes),
         args.file.display()
     );
-    if let Some(replaced) = restored.replaced {
-        said += &format!("The previous sessions are in {}.\n", replaced.display());
+    if let Some(replaced) = &restored.replaced {
+        said += &format!("\nThe previous sessions are in {}.", replaced.display());
     }
-    print(&said)
+    let object = json!({
+        "file": args.file, "sessions": restored.contents.sessions,
+        "bytes": restored.contents.bytes, "replaced": restored.replaced,
+    });
+    args.done.say(&said, &object)
 }

@@ -38,7 +38,8 @@ pub(crate) fn sessions(current: &OsStr) -> Vec<CompletionCandidate> {
     let fits = begins(current);
     let fitting = named.filter(|(id, _)| fits(id)).take(MOST_SESSIONS);
     let candidate = |(id, row): (String, &innkeeper_protocol::record::CatalogueRow)| {
-        let summary = serde_json::from_str::<SessionSummary>(row.summary.get()).ok();
+        let summary = row.summary.text().ok();
+        let summary = summary.and_then(|it| serde_json::from_str::<SessionSummary>(&it).ok());
         let title = summary.map(|it| text::shortened(&text::one_line(&it.title), TITLE));
         CompletionCandidate::new(id).help(title.map(Into::into))
     };

@@ -3,7 +3,10 @@
 
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
+use innkeeper_store::without_password;
+use serde_json::json;
 
+use super::done::DoneArgs;
 use super::place::PlaceArgs;
 use super::{Outcome, print};
 
@@ -16,7 +19,12 @@ pub(crate) struct ConfigArgs {
 #[derive(Debug, Subcommand)]
 enum Action {
     /// Check the configuration file
-    Check(PlaceArgs),
+    Check {
+        #[command(flatten)]
+        done: DoneArgs,
+        #[command(flatten)]
+        place: PlaceArgs,
+    },
     /// Print the path of the configuration file
     Path(PlaceArgs),
     /// Print all keys with their values, including defaults
@@ -31,18 +39,22 @@ enum Action {
 
 pub(crate) fn config(args: ConfigArgs) -> Outcome {
     match args.action {
-        Action::Check(place) => {
+        Action::Check { done, place } => {
             place.database(&place.config()?)?;
             let file = place.config_file()?;
             let name = file.display();
-            match file.try_exists() {
-                Ok(true) => print(&format!("{name} is valid.\n")),
-                Ok(false) | Err(_) => print(&format!("There is no {name}; the defaults apply.\n")),
-            }
+            let exists = file.try_exists().unwrap_or(false);
+            let sentence = match exists {
+                true => format!("{name} is valid."),
+                false => format!("{name} does not exist; the defaults apply."),
+            };
+            done.say(&sentence, &json!({"file": file, "exists": exists}))
         }
         Action::Path(place) => print(&format!("{}\n", place.config_file()?.display())),
         Action::Show { json, place } => {
-            let config = place.config()?;
+            let mut config = place.config()?;
+            // It is often shown to others.
+            config.store.url = config.store.url.map(|url| without_password(&url));
             let shown = match json {
                 true => serde_json::to_string_pretty(&config)? + "\n",
                 false => toml::to_string(&config)

@@ -11,7 +11,7 @@ use ahp::ahp_types::commands::{
 };
 use ahp::ahp_types::state::{
     ChatState, Message, MessageKind, MessageOrigin, ModelSelection, SessionState, SessionSummary,
-    SnapshotState,
+    SnapshotState, TerminalState,
 };
 use ahp::{Client, SubscriptionEvent};
 use anyhow::{Context as _, Result, anyhow, bail};
@@ -73,7 +73,7 @@ impl Conversation {
         let here = all.into_iter().filter(|it| is_in(it, directory));
         let latest = here.max_by(|a, b| a.modified_at.cmp(&b.modified_at));
         latest.context(
-            "there is no session in this directory to continue; leave out --continue, or name \
+            "this directory has no session to continue; leave out --continue, or name \
              one with --session",
         )
     }
@@ -89,6 +89,13 @@ impl Conversation {
         match self.subscribe(uri).await? {
             Some(SnapshotState::Chat(state)) => Ok(*state),
             _ => bail!("the chat {uri} is gone"),
+        }
+    }
+
+    pub(crate) async fn terminal(&self, uri: &str) -> Result<TerminalState> {
+        match self.subscribe(uri).await? {
+            Some(SnapshotState::Terminal(state)) => Ok(*state),
+            _ => bail!("the terminal {uri} is gone"),
         }
     }
 
@@ -169,7 +176,7 @@ pub(crate) fn working_directory(given: Option<&Path>) -> Result<String> {
     let path = given.unwrap_or(Path::new("."));
     let found = path.canonicalize().ok().filter(|path| path.is_dir());
     let uri = found.as_deref().and_then(uri_of_path);
-    uri.with_context(|| format!("there is no directory {}", path.display()))
+    uri.with_context(|| format!("the directory does not exist: {}", path.display()))
 }
 
 /// All sessions of a host.

@@ -100,7 +100,7 @@ fn check_config(file: &Path, loaded: anyhow::Result<Config>) -> (Finding, Config
     match loaded {
         Ok(config) if file.exists() => (Fine(format!("configuration: {name}")), config),
         Ok(config) => {
-            let none = format!("configuration: there is no {name}; the defaults are used");
+            let none = format!("configuration: {name} does not exist; the defaults are used");
             (Fine(none), config)
         }
         Err(error) => (

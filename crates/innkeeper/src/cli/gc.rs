@@ -8,12 +8,14 @@ use anyhow::anyhow;
 use clap::Args;
 use innkeeper_protocol::record::store::Store as _;
 use innkeeper_store::{DATABASE_FILE, SqliteStore};
+use serde_json::json;
 
 use super::announcement::holder;
 use super::control::dismiss;
+use super::done::DoneArgs;
 use super::garbage::Garbage;
 use super::place::PlaceArgs;
-use super::{Outcome, print, text};
+use super::{Outcome, text};
 use crate::config::Config;
 use innkeeper::{leftovers, now};
 
@@ -22,6 +24,8 @@ pub(crate) struct GcArgs {
     /// Only print what would be freed; this also works while a host is running
     #[arg(long)]
     dry_run: bool,
+    #[command(flatten)]
+    done: DoneArgs,
     #[command(flatten)]
     place: PlaceArgs,
 }
@@ -41,15 +45,21 @@ pub(crate) async fn gc(args: GcArgs) -> Outcome {
     }
     let garbage = Garbage::find(&config, &data_dir)?;
     if garbage.is_nothing() {
-        return print("There is nothing to free.\n");
+        let object = json!({"dryRun": args.dry_run, "bytes": 0});
+        return args.done.say("There is nothing to free.", &object);
     }
     if args.dry_run {
         let said = told(&garbage, &config);
-        let bytes = text::size(garbage.bytes());
-        return print(&format!("{said}At least {bytes} would be freed.\n"));
+        let sentence = format!(
+            "{said}At least {} would be freed.",
+            text::size(garbage.bytes())
+        );
+        let object = json!({"dryRun": true, "bytes": garbage.bytes()});
+        return args.done.say(&sentence, &object);
     }
     let said = told(&garbage, &config);
     let (freed, stay) = remove(garbage, &config, &data_dir)?;
+    let object = json!({"dryRun": false, "bytes": freed, "workingTreesKept": stay});
     let stays = if stay == 1 { "stays" } else { "stay" };
     let stay = match stay {
         0 => String::new(),
@@ -59,7 +69,8 @@ pub(crate) async fn gc(args: GcArgs) -> Outcome {
             data_dir.join("worktrees").display()
         ),
     };
-    print(&format!("{said}{stay}Freed {}.\n", text::size(freed)))
+    let sentence = format!("{said}{stay}Freed {}.", text::size(freed));
+    args.done.say(&sentence, &object)
 }
 
 /// What there is, a line for each kind.

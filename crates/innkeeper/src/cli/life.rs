@@ -9,12 +9,14 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow};
 use clap::Args;
+use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _};
 use tokio::process::Command;
 
 use super::announcement::holder;
 use super::background::{running_or, start};
 use super::control::{RunningHost, dismiss};
+use super::done::DoneArgs;
 use super::place::PlaceArgs;
 use super::serve::{Kind, Link, ServeArgs, Status};
 use super::{Failure, Outcome, log_file, print, service, text};
@@ -28,6 +30,8 @@ const PIECE: u64 = 1024 * 1024;
 #[derive(Debug, Args)]
 #[command(mut_arg("stdio", |arg| arg.hide(true)), mut_arg("service", |arg| arg.hide(true)))]
 pub(crate) struct UpArgs {
+    #[command(flatten)]
+    done: DoneArgs,
     #[command(flatten)]
     serve: ServeArgs,
 }
@@ -44,6 +48,8 @@ pub(crate) struct StatusArgs {
 #[derive(Debug, Args)]
 pub(crate) struct LifeArgs {
     #[command(flatten)]
+    done: DoneArgs,
+    #[command(flatten)]
     place: PlaceArgs,
 }
 
@@ -52,6 +58,8 @@ pub(crate) struct OpenArgs {
     /// Only print the address
     #[arg(long)]
     print: bool,
+    #[command(flatten)]
+    done: DoneArgs,
     #[command(flatten)]
     place: PlaceArgs,
 }
@@ -100,11 +108,12 @@ pub(crate) async fn up(args: UpArgs) -> Outcome {
         && status.kind != Kind::Temporary
     {
         let link: Link = host.get("/control/link").await?;
-        let pid = status.pid;
-        return print(&format!(
-            "A host is already running (process {pid}).\n{}",
+        let said = format!(
+            "A host is already running (process {}).\n{}",
+            status.pid,
             addresses(&link)
-        ));
+        );
+        return args.done.say(&said, &started(&link, &status, false));
     }
     dismiss(&data_dir).await;
     if let Some((_, status)) = lasting(&place).await? {
@@ -115,25 +124,35 @@ pub(crate) async fn up(args: UpArgs) -> Outcome {
         )
         .into());
     }
-    let given: Vec<OsString> = std::env::args_os().skip(2).collect();
-    let directory = std::env::current_dir().context("there is no current directory")?;
+    let given = std::env::args_os().skip(2);
+    let given: Vec<OsString> = given.filter(|argument| argument != "--json").collect();
+    let directory =
+        std::env::current_dir().context("the current directory cannot be determined")?;
     let host = running_or(&place, || start(&given, &directory)).await?;
-    print_started(&host).await
+    say_started(&host, args.done).await
 }
 
-async fn print_started(host: &RunningHost) -> Outcome {
+async fn say_started(host: &RunningHost, done: DoneArgs) -> Outcome {
     let link: Link = host.get("/control/link").await?;
     let status: Status = host.get("/control/status").await?;
-    print(&format!(
-        "The host is running in the background (process {}).\n{}Log:         {}\n",
+    let said = format!(
+        "The host is running in the background (process {}).\n{}\nLog:         {}",
         status.pid,
         addresses(&link),
         status.log.display()
-    ))
+    );
+    done.say(&said, &started(&link, &status, true))
 }
 
 fn addresses(link: &Link) -> String {
-    format!("Web client:  {}\nWebSocket:   {}\n", link.web, link.url)
+    format!("Web client:  {}\nWebSocket:   {}", link.web, link.url)
+}
+
+/// Where a host is, and whether this command started it.
+fn started(link: &Link, status: &Status, is_new: bool) -> Value {
+    json!({
+        "pid": status.pid, "web": link.web, "url": link.url, "log": status.log, "started": is_new,
+    })
 }
 
 pub(crate) async fn status(args: StatusArgs) -> Outcome {
@@ -145,7 +164,7 @@ pub(crate) async fn status(args: StatusArgs) -> Outcome {
                 value["running"] = true.into();
                 value
             }
-            None => serde_json::json!({"running": false, "dataDir": args.place.data_dir()?}),
+            None => json!({"running": false, "dataDir": args.place.data_dir()?}),
         };
         print(&(serde_json::to_string_pretty(&value)? + "\n"))?;
         return match found {
@@ -173,8 +192,17 @@ fn told(status: &Status) -> String {
         text::duration(status.uptime_seconds)
     );
     let mut line = |name: &str, value: String| lines.push_str(&format!("{name:13}{value}\n"));
-    if let Some(obstacle) = &status.obstacle {
-        line("Problem:", text::one_line(obstacle));
+    match (&status.obstacle, &status.owner) {
+        (_, Some(owner)) => line(
+            "Standby:",
+            format!(
+                "another host on the same store works at {}",
+                text::one_line(owner)
+            ),
+        ),
+        (Some(obstacle), None) if status.standby => line("Standby:", text::one_line(obstacle)),
+        (Some(obstacle), None) => line("Problem:", text::one_line(obstacle)),
+        (None, None) => {}
     }
     if let (Some(web), Some(url)) = (&status.web, &status.url) {
         line(
@@ -183,11 +211,14 @@ fn told(status: &Status) -> String {
         );
         line("WebSocket:", url.clone());
     }
-    line("Clients:", status.connections.to_string());
-    for client in &status.clients {
-        line("", text::one_line(client));
+    // One that stands by does not know.
+    if !status.standby {
+        line("Clients:", status.connections.to_string());
+        for client in &status.clients {
+            line("", text::one_line(client));
+        }
+        line("Sessions:", status.sessions.to_string());
     }
-    line("Sessions:", status.sessions.to_string());
     line("Data:", status.data_dir.display().to_string());
     line("Log:", status.log.display().to_string());
     lines
@@ -198,7 +229,9 @@ pub(crate) async fn stop(args: LifeArgs) -> Outcome {
         return Err(nothing_runs(&args.place)?.into());
     };
     end(&host).await?;
-    print(&format!("Stopped the host (process {}).\n", host.pid))
+    let sentence = format!("Stopped the host (process {}).", host.pid);
+    let object = json!({"pid": host.pid, "status": "stopped"});
+    args.done.say(&sentence, &object)
 }
 
 async fn end(host: &RunningHost) -> Result<()> {
@@ -228,13 +261,14 @@ pub(crate) async fn restart(args: LifeArgs) -> Outcome {
         .into()),
         Kind::Service => {
             service::restart().await?;
-            print("The service was restarted.\n")
+            let object = json!({"status": "restarted"});
+            args.done.say("The service was restarted.", &object)
         }
         Kind::Background => {
             end(&host).await?;
             let given = flags_of(&status.arguments);
             let host = running_or(&args.place, || start(&given, &status.directory)).await?;
-            print_started(&host).await
+            say_started(&host, args.done).await
         }
     }
 }
@@ -246,7 +280,9 @@ pub(crate) async fn reload(args: LifeArgs) -> Outcome {
     // What is wrong with it, the host says in its log only.
     args.place.config()?;
     host.post("/control/reload", String::new()).await?;
-    print("The host is reloading its configuration and certificate.\n")
+    let sentence = "The host is reloading its configuration and certificate.";
+    let object = json!({"pid": host.pid, "status": "reloading"});
+    args.done.say(sentence, &object)
 }
 
 pub(crate) async fn open(args: OpenArgs) -> Outcome {
@@ -254,7 +290,7 @@ pub(crate) async fn open(args: OpenArgs) -> Outcome {
         return Err(nothing_runs(&args.place)?.into());
     };
     let link: Link = host.get("/control/link").await?;
-    print(&format!("{}\n", link.web))?;
+    args.done.say(&link.web, &json!({"web": link.web}))?;
     if !args.print
         && let Some(opener) = opener()
     {
@@ -302,7 +338,7 @@ pub(crate) async fn logs(args: LogsArgs) -> Outcome {
     let files = log_file::all_in(&data_dir);
     if files.is_empty() && !args.follow {
         return Err(anyhow!(
-            "there is no log in {} yet; a host writes one when it runs",
+            "{} has no log yet; a host writes one when it runs",
             data_dir.display()
         )
         .into());

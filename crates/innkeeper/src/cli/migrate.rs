@@ -7,8 +7,10 @@ use clap::Args;
 use innkeeper_store::{
     PostgresAddress, StoreOptions, StorePlace, has_password, is_postgres, transfer,
 };
+use serde_json::json;
 
-use super::{Failure, Outcome, print, text};
+use super::done::DoneArgs;
+use super::{Failure, Outcome, text};
 use innkeeper::now;
 
 #[derive(Debug, Args)]
@@ -19,6 +21,8 @@ pub(crate) struct MigrateArgs {
     /// Target, which must be empty: a data directory, or postgres://user@host/database
     #[arg(long, value_name = "PLACE")]
     to: String,
+    #[command(flatten)]
+    done: DoneArgs,
 }
 
 pub(crate) fn migrate(args: &MigrateArgs) -> Outcome {
@@ -27,9 +31,7 @@ pub(crate) fn migrate(args: &MigrateArgs) -> Outcome {
         && !directory.join(innkeeper_store::DATABASE_FILE).exists()
     {
         let directory = directory.display();
-        return Err(Failure::Usage(format!(
-            "there is no database in {directory}"
-        )));
+        return Err(Failure::Usage(format!("{directory} contains no database")));
     }
     let options = StoreOptions {
         now: now(),
@@ -40,13 +42,16 @@ pub(crate) fn migrate(args: &MigrateArgs) -> Outcome {
         let found = moved.iter().find(|(table, _)| *table == name);
         found.map_or(0, |(_, rows)| *rows)
     };
-    let rows = moved.iter().map(|(_, rows)| rows).sum();
-    print(&format!(
-        "Moved {} with {}, and compared {} one by one. The source is unchanged.\n",
-        text::count(of("session"), "session"),
-        text::count(of("turn"), "turn"),
+    let rows: usize = moved.iter().map(|(_, rows)| rows).sum();
+    let (sessions, turns) = (of("session"), of("turn"));
+    let sentence = format!(
+        "Copied {} with {}, and compared {} one by one. The source is unchanged.",
+        text::count(sessions, "session"),
+        text::count(turns, "turn"),
         text::count(rows, "row"),
-    ))
+    );
+    let object = json!({"sessions": sessions, "turns": turns, "rows": rows});
+    args.done.say(&sentence, &object)
 }
 
 fn place(text: &str) -> Result<StorePlace, Failure> {

@@ -146,7 +146,7 @@ impl PlaceArgs {
 
 fn project_dirs() -> Result<ProjectDirs> {
     ProjectDirs::from("", "", "innkeeper").context(
-        "there is no home directory; set the data directory with --data-dir, and the \
+        "the home directory cannot be determined; set the data directory with --data-dir, and the \
                   configuration file with --config",
     )
 }

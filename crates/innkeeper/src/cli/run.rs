@@ -23,6 +23,7 @@ use super::conversation::{Conversation, Refused, chat_of, message, working_direc
 use super::decisions::{Approve, Decided, Decisions};
 use super::place::PlaceArgs;
 use super::report::{Ending, OutputFormat, Report};
+use super::sign_in_terminal::{SignInTerminal, Typed};
 use super::signals::Signals;
 use super::{Failure, Outcome, completing};
 
@@ -77,6 +78,7 @@ pub(crate) async fn run(args: RunArgs) -> Outcome {
             args.output_format,
             prompt.trim_start().starts_with(COMMAND_PREFIX),
         ),
+        sign_in: SignInTerminal::default(),
         session: String::new(),
         chat: String::new(),
         id: String::new(),
@@ -134,6 +136,7 @@ struct Turn {
     conversation: Conversation,
     decisions: Decisions,
     report: Report,
+    sign_in: SignInTerminal,
     session: String,
     chat: String,
     id: String,
@@ -213,7 +216,7 @@ impl Turn {
         bail!("the connection to the host ended before the agent was ready; try again")
     }
 
-    /// A session in which nothing was said is of no use to anybody.
+    /// A session in which nothing was said is of no use to anyone.
     async fn dispose(&self) {
         if self.is_new && !self.session.is_empty() {
             let params = DisposeSessionParams {
@@ -263,15 +266,39 @@ impl Turn {
 
     /// Tells what happens until the turn ends; nothing if the user stopped it.
     async fn follow(&mut self) -> Result<Option<Ending>> {
-        while let Some(envelope) = self.conversation.next().await {
+        loop {
+            let envelope = tokio::select! {
+                envelope = self.conversation.next() => envelope,
+                (terminal, typed) = self.sign_in.typed() => match typed {
+                    Typed::Leave => return Ok(None),
+                    Typed::Keys(keys) => {
+                        let client = &self.conversation.client;
+                        SignInTerminal::pass_on(client, terminal, keys).await?;
+                        continue;
+                    }
+                },
+            };
+            let Some(envelope) = envelope else {
+                break;
+            };
             if envelope.rejection_reason.is_some() {
                 continue;
             }
             if envelope.channel == self.chat {
+                let attach = self.sign_in.hears(&envelope.action);
                 let ended = self.report.hears(&envelope.action);
                 if ended.is_some() {
                     return Ok(ended);
                 }
+                if let Some((call, terminal)) = attach {
+                    self.report.finish_line();
+                    let state = self.conversation.terminal(&terminal).await?;
+                    let client = &self.conversation.client;
+                    let terminal = (call, terminal);
+                    self.sign_in.attach(client, terminal, &state).await?;
+                }
+            } else if self.sign_in.shows(&envelope.channel, &envelope.action) {
+                continue;
             } else if envelope.channel == self.session
                 && !self.session_action(envelope.action).await?
             {

@@ -106,6 +106,7 @@ pub(crate) async fn serve(args: ServeArgs) -> Outcome {
         check_token(given_token.as_ref(), listen)?;
     }
     let database = args.place.database(&config)?;
+    Signals::ignore_others()?;
     // From here on, being told to stop means an orderly end.
     let signals = match args.kind() {
         Kind::Foreground => Signals::new()?,
@@ -279,6 +280,7 @@ impl ServeArgs {
             web: config.server.web && !self.no_web,
             connections: config.limits.connections(),
             message_bytes: config.server.message_bytes(),
+            compression: config.server.compression,
             ping_after: config.server.ping_after(),
             newcomers: NewcomerLimits::default(),
         }
@@ -364,7 +366,7 @@ fn check_token(token: Option<&ConnectionToken>, listen: SocketAddr) -> Result<()
 /// Whom a host lets in.
 #[derive(Debug, Clone)]
 struct Tokens {
-    /// Without one, everybody is let in.
+    /// Without one, everyone is let in.
     connection: Option<ConnectionToken>,
     /// For the device that scans the code on the screen, as long as this host lives.
     scanned: Option<ConnectionToken>,

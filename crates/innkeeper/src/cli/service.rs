@@ -70,7 +70,7 @@ impl Manager {
     /// Where the user's services are described.
     fn file(self) -> Result<PathBuf> {
         let dirs = BaseDirs::new().context(
-            "there is no home directory to install a service in; \
+            "the home directory cannot be determined, so no service can be installed; \
                                             run `innkeeper serve --service` from the system's \
                                             service manager",
         )?;
@@ -282,7 +282,7 @@ async fn install(only_print: bool, linger: bool, place: &PlaceArgs) -> Outcome {
     }
     let started = started.map_err(|error| {
         let reason = super::text::told(&error);
-        anyhow!("{reason}; where there is no service manager, use `innkeeper up`")
+        anyhow!("{reason}; without a service manager, use `innkeeper up`")
     });
     print(&started?)
 }
@@ -322,7 +322,7 @@ async fn uninstall() -> Outcome {
     let file = manager.file()?;
     if !file.exists() {
         return Err(anyhow!(
-            "the service is not installed; there is no {}",
+            "the service is not installed: {} does not exist",
             file.display()
         )
         .into());

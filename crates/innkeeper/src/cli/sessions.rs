@@ -18,11 +18,12 @@ use innkeeper_protocol::newest::state::{SessionStatus, SessionSummary};
 use innkeeper_protocol::record::store::DisposedRow;
 use innkeeper_protocol::record::{CatalogueRow, StoreBatch, StoreOp};
 use innkeeper_protocol::{ChannelUri, Timestamp};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::announcement::holder;
 use super::client::{connect_to, explained};
 use super::control::{RunningHost, dismiss};
+use super::done::DoneArgs;
 use super::export::{Format, export};
 use super::place::PlaceArgs;
 use super::transcript::{Transcript, shown};
@@ -71,9 +72,16 @@ enum Action {
         /// Delete without asking
         #[arg(long, short)]
         yes: bool,
+        #[command(flatten)]
+        done: DoneArgs,
     },
     /// Restore a deleted session
-    Restore(OneSession),
+    Restore {
+        #[command(flatten)]
+        session: OneSession,
+        #[command(flatten)]
+        done: DoneArgs,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -167,8 +175,8 @@ pub(crate) async fn sessions(args: SessionsArgs) -> Outcome {
             let transcript = session.transcript()?;
             print(&export(&transcript, format)?)
         }
-        Action::Delete { session, yes } => delete(&session, yes).await,
-        Action::Restore(session) => restore(&session).await,
+        Action::Delete { session, yes, done } => delete(&session, yes, done).await,
+        Action::Restore { session, done } => restore(&session, done).await,
     }
 }
 
@@ -182,8 +190,10 @@ struct Listed {
 impl Listed {
     fn stored(row: &CatalogueRow, disposed_at: Option<Timestamp>) -> Result<Self> {
         let read = |error| anyhow!("the summary of {} cannot be read: {error}", row.session);
-        let mut summary: Value = serde_json::from_str(row.summary.get()).map_err(read)?;
-        let typed = serde_json::from_str(row.summary.get()).map_err(read)?;
+        let json = row.summary.text();
+        let json = json.map_err(|error| anyhow!("the summary of {}: {error}", row.session))?;
+        let mut summary: Value = serde_json::from_str(&json).map_err(read)?;
+        let typed = serde_json::from_str(&json).map_err(read)?;
         if let (Some(at), Some(object)) = (disposed_at, summary.as_object_mut()) {
             object.insert("disposedAt".to_owned(), at.to_string().into());
         }
@@ -326,7 +336,7 @@ impl OneSession {
     }
 }
 
-async fn delete(args: &OneSession, yes: bool) -> Outcome {
+async fn delete(args: &OneSession, yes: bool, done: DoneArgs) -> Outcome {
     let data_dir = args.place.data_dir()?;
     let config = args.place.config()?;
     let rows = catalogue_in(&args.place)?;
@@ -363,10 +373,15 @@ async fn delete(args: &OneSession, yes: bool) -> Outcome {
         }
         store.close()?;
     }
-    let days = text::days(config.store.keep_disposed_days);
-    print(&format!(
-        "Deleted {session}. You can restore it for {days} with `innkeeper sessions restore`.\n"
-    ))
+    let days = config.store.keep_disposed_days;
+    let sentence = format!(
+        "Deleted {session}. You can restore it for {} with `innkeeper sessions restore`.",
+        text::days(days)
+    );
+    let object = json!({
+        "status": "deleted", "session": session.as_str(), "restorableDays": days,
+    });
+    done.say(&sentence, &object)
 }
 
 /// Asks whoever is at the terminal.
@@ -389,7 +404,7 @@ fn is_yes(answer: &str) -> bool {
         .any(|yes| answer.eq_ignore_ascii_case(yes))
 }
 
-async fn restore(args: &OneSession) -> Outcome {
+async fn restore(args: &OneSession, done: DoneArgs) -> Outcome {
     let data_dir = args.place.data_dir()?;
     dismiss(&data_dir).await;
     let config = args.place.config()?;
@@ -409,7 +424,8 @@ async fn restore(args: &OneSession) -> Outcome {
     let session = restored
         .then_some(session)
         .context("the session was deleted too long ago; it can no longer be restored")?;
-    print(&format!("Restored {session}.\n"))
+    let object = json!({"status": "restored", "session": session.as_str()});
+    done.say(&format!("Restored {session}."), &object)
 }
 
 #[cfg(test)]

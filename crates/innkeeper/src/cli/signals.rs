@@ -45,6 +45,16 @@ impl Signals {
         })
     }
 
+    /// Signals that mean nothing here, and that would end the program without
+    /// cleaning up.
+    pub(crate) fn ignore_others() -> io::Result<()> {
+        for kind in [SignalKind::user_defined1(), SignalKind::user_defined2()] {
+            // Once it was listened for, it does nothing by itself any more.
+            drop(signal(kind)?);
+        }
+        Ok(())
+    }
+
     pub(crate) async fn next(&mut self) -> Told {
         let hangup = async {
             match &mut self.hangup {

@@ -17,12 +17,14 @@ use ahp::ahp_types::state::{
 use anyhow::{Context as _, Result, anyhow, bail};
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
+use serde_json::json;
 use uuid::Uuid;
 
 use super::background::client_of_host;
 use super::control::RunningHost;
 use super::conversation::{Conversation, chat_of, message};
 use super::decisions::answers;
+use super::done::DoneArgs;
 use super::place::PlaceArgs;
 use super::report::{Ending, OutputFormat, Report};
 use super::serve::{Kind, Status};
@@ -36,6 +38,8 @@ pub(crate) struct SessionArgs {
     /// The session's id or URI; at least the first four characters of the id
     #[arg(add = ArgValueCompleter::new(completing::sessions))]
     id: String,
+    #[command(flatten)]
+    done: DoneArgs,
     #[command(flatten)]
     place: PlaceArgs,
 }
@@ -62,8 +66,13 @@ pub(crate) struct TailArgs {
     /// Number of turns to print
     #[arg(short = 'n', long, value_name = "N", default_value_t = 1)]
     turns: usize,
-    /// Output format
-    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    /// Output format; --json is short for json
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        default_value = "text",
+        conflicts_with = "json"
+    )]
     output_format: OutputFormat,
 }
 
@@ -141,6 +150,12 @@ impl Held {
         self.conversation.chat(&self.chat).await
     }
 
+    /// Says what was done, and to which session.
+    fn done(&self, done: DoneArgs, sentence: &str, mut object: serde_json::Value) -> Outcome {
+        object["session"] = self.summary.resource.as_str().into();
+        done.say(sentence, &object)
+    }
+
     async fn say(&mut self, action: StateAction) -> Result<()> {
         let chat = self.chat.clone();
         self.conversation.say(&chat, action).await
@@ -198,7 +213,7 @@ pub(crate) async fn send(args: SendArgs) -> Outcome {
     held.stays().await?;
     let text = args.text.join(" ");
     let is_running = held.chat().await?.active_turn.is_some();
-    let (action, done) = match (is_running, args.steer) {
+    let (action, done, status) = match (is_running, args.steer) {
         (false, true) => return Err(anyhow!("no turn is running; leave out --steer").into()),
         (false, false) => (
             StateAction::ChatTurnStarted(ChatTurnStartedAction {
@@ -209,16 +224,19 @@ pub(crate) async fn send(args: SendArgs) -> Outcome {
                 meta: None,
             }),
             "Sent.",
+            "sent",
         ),
         (true, steer) => {
-            let (kind, done) = match steer {
+            let (kind, done, status) = match steer {
                 true => (
                     PendingMessageKind::Steering,
                     "Delivered to the running turn.",
+                    "delivered",
                 ),
                 false => (
                     PendingMessageKind::Queued,
                     "Queued behind the running turn.",
+                    "queued",
                 ),
             };
             let set = ChatPendingMessageSetAction {
@@ -226,18 +244,22 @@ pub(crate) async fn send(args: SendArgs) -> Outcome {
                 id: format!("message-{}", Uuid::new_v4()),
                 message: message(text, None),
             };
-            (StateAction::ChatPendingMessageSet(set), done)
+            (StateAction::ChatPendingMessageSet(set), done, status)
         }
     };
     held.say(action).await?;
-    print(&format!("{done}\n"))
+    held.done(args.session.done, done, json!({"status": status}))
 }
 
 pub(crate) async fn tail(args: TailArgs) -> Outcome {
     let mut signals = Signals::new()?;
     let mut held = args.session.hold().await?;
     let chat = held.chat().await?;
-    let is_text = args.output_format == OutputFormat::Text;
+    let format = match args.session.done.is_json() {
+        true => OutputFormat::Json,
+        false => args.output_format,
+    };
+    let is_text = format == OutputFormat::Text;
     if is_text {
         print(&shown_turns(&chat, args.turns))?;
     }
@@ -255,7 +277,7 @@ pub(crate) async fn tail(args: TailArgs) -> Outcome {
         };
     }
     let mut turn = chat.active_turn.map(|turn| turn.id).unwrap_or_default();
-    let mut report = Report::new(args.output_format, false);
+    let mut report = Report::new(format, false);
     loop {
         let envelope = tokio::select! {
             envelope = held.conversation.next() => envelope,
@@ -269,7 +291,7 @@ pub(crate) async fn tail(args: TailArgs) -> Outcome {
         }
         if let StateAction::ChatTurnStarted(started) = &envelope.action {
             turn.clone_from(&started.turn_id);
-            report = Report::new(args.output_format, false);
+            report = Report::new(format, false);
             report.begins(&held.summary.resource, &turn);
             if is_text {
                 let said = super::text::printable(&started.message.text);
@@ -306,6 +328,7 @@ async fn decide(args: ApproveArgs, approved: bool) -> Outcome {
     let SessionInputRequest::ToolConfirmation(request) = request else {
         return Ok(());
     };
+    let id = request.id;
     let (what, action) = match request.tool_call {
         ToolCallConfirmationState::PendingConfirmation(call) => {
             let option = option_of(&args, call.options.as_deref().unwrap_or_default(), approved)?;
@@ -342,7 +365,9 @@ async fn decide(args: ApproveArgs, approved: bool) -> Outcome {
     held.chat().await?;
     held.say(action).await?;
     let done = if approved { "Approved" } else { "Denied" };
-    print(&format!("{done}: {}.\n", super::text::one_line(&what)))
+    let sentence = format!("{done}: {}.", super::text::one_line(&what));
+    let object = json!({"status": done.to_lowercase(), "request": id, "toolCall": what});
+    held.done(args.session.done, &sentence, object)
 }
 
 /// The agent's own option that was named.
@@ -366,7 +391,7 @@ fn option_of(
         true => "leave out --option: the agent offers no options".to_owned(),
         false => format!("the agent offers: {}", labels.join(", ")),
     };
-    let found = found.with_context(|| format!("there is no option `{wanted}`; {offers}"))?;
+    let found = found.with_context(|| format!("unknown option `{wanted}`; {offers}"))?;
     Ok(Some(found.id.clone()))
 }
 
@@ -390,16 +415,19 @@ pub(crate) async fn answer(args: AnswerArgs) -> Outcome {
     };
     held.chat = request.chat;
     held.chat().await?;
+    let id = request.request.id;
     held.say(StateAction::ChatInputCompleted(ChatInputCompletedAction {
-        request_id: request.request.id,
+        request_id: id.clone(),
         response,
         answers: (!answers.is_empty()).then_some(answers),
     }))
     .await?;
-    print(match args.decline {
-        true => "Declined.\n",
-        false => "Answered.\n",
-    })
+    let (sentence, status) = match args.decline {
+        true => ("Declined.", "declined"),
+        false => ("Answered.", "answered"),
+    };
+    let object = json!({"status": status, "request": id});
+    held.done(args.session.done, sentence, object)
 }
 
 /// What was given, by the questions that it is for.
@@ -444,12 +472,13 @@ pub(crate) async fn cancel(args: SessionArgs) -> Outcome {
     let turn = held.chat().await?.active_turn;
     let turn = turn.context("no turn is running in this session")?;
     held.say(StateAction::ChatTurnCancelled(ChatTurnCancelledAction {
-        turn_id: turn.id,
+        turn_id: turn.id.clone(),
         duration: 0,
         meta: None,
     }))
     .await?;
-    print("Cancelled.\n")
+    let object = json!({"status": "cancelled", "turn": turn.id});
+    held.done(args.done, "Cancelled.", object)
 }
 
 pub(crate) async fn resume(args: SessionArgs) -> Outcome {
@@ -459,20 +488,24 @@ pub(crate) async fn resume(args: SessionArgs) -> Outcome {
     let last = chat.turns.last().context("this session has no turns yet")?;
     let turn_id = last.id.clone();
     held.say(StateAction::ChatTurnResume(ChatTurnResumeAction {
-        turn_id,
+        turn_id: turn_id.clone(),
     }))
     .await?;
-    print("Resumed.\n")
+    let object = json!({"status": "resumed", "turn": turn_id});
+    held.done(args.done, "Resumed.", object)
 }
 
 pub(crate) async fn rename(args: RenameArgs) -> Outcome {
     let mut held = args.session.hold().await?;
     let title = args.title.join(" ");
     held.say_of_session(StateAction::SessionTitleChanged(
-        SessionTitleChangedAction { title },
+        SessionTitleChangedAction {
+            title: title.clone(),
+        },
     ))
     .await?;
-    print("Renamed.\n")
+    let object = json!({"status": "renamed", "title": title});
+    held.done(args.session.done, "Renamed.", object)
 }
 
 pub(crate) async fn archive(args: ArchiveArgs) -> Outcome {
@@ -483,8 +516,9 @@ pub(crate) async fn archive(args: ArchiveArgs) -> Outcome {
         },
     ))
     .await?;
-    print(match args.undo {
-        true => "Unarchived.\n",
-        false => "Archived.\n",
-    })
+    let (sentence, status) = match args.undo {
+        true => ("Unarchived.", "unarchived"),
+        false => ("Archived.", "archived"),
+    };
+    held.done(args.session.done, sentence, json!({"status": status}))
 }

@@ -16,6 +16,7 @@ use qrcode::render::unicode::Dense1x2;
 use serde::{Deserialize, Serialize};
 
 use super::control::RunningHost;
+use super::done::DoneArgs;
 use super::logging;
 use super::place::PlaceArgs;
 use super::serve::{Link, Status};
@@ -68,6 +69,8 @@ enum Action {
     Revoke {
         /// Name of the device
         name: String,
+        #[command(flatten)]
+        done: DoneArgs,
         #[command(flatten)]
         place: PlaceArgs,
     },
@@ -216,7 +219,7 @@ pub(crate) async fn token(args: TokenArgs) -> Outcome {
             place,
         } => add(&name, read_only, json, &place).await,
         Action::List { json, place } => list(json, &place),
-        Action::Revoke { name, place } => revoke(&name, &place).await,
+        Action::Revoke { name, done, place } => revoke(&name, done, &place).await,
     }
 }
 
@@ -337,7 +340,7 @@ fn list(json: bool, place: &PlaceArgs) -> Outcome {
     print(&text::table(&rows))
 }
 
-async fn revoke(name: &str, place: &PlaceArgs) -> Outcome {
+async fn revoke(name: &str, done: DoneArgs, place: &PlaceArgs) -> Outcome {
     let name = text::one_line(name);
     let data_dir = place.data_dir()?;
     change(&data_dir, |kept| {
@@ -345,11 +348,12 @@ async fn revoke(name: &str, place: &PlaceArgs) -> Outcome {
         kept.retain(|it| it.name != name);
         match kept.len() < before {
             true => Ok(()),
-            false => bail!("there is no token `{name}`; see `innkeeper token list`"),
+            false => bail!("unknown token `{name}`; see `innkeeper token list`"),
         }
     })?;
     told_to_host(&data_dir).await?;
-    print(&format!("Revoked the token of `{name}`.\n"))
+    let object = serde_json::json!({"status": "revoked", "name": name});
+    done.say(&format!("Revoked the token of `{name}`."), &object)
 }
 
 /// An address to point a camera at. Cameras want dark on light, whatever the

@@ -41,8 +41,8 @@ fn unknown(table: Option<&str>, key: &str, nearest: Option<&str>) -> String {
         None => ("table or key", String::new()),
     };
     match nearest {
-        Some(nearest) => format!("there is no {what} `{key}`{place}; did you mean `{nearest}`?"),
-        None => format!("there is no {what} `{key}`{place}; remove it"),
+        Some(nearest) => format!("unknown {what} `{key}`{place}; did you mean `{nearest}`?"),
+        None => format!("unknown {what} `{key}`{place}; remove it"),
     }
 }
 
@@ -167,23 +167,23 @@ mod tests {
         let cases = [
             (
                 "[server]\nprot = 1",
-                "inn.toml: there is no key `prot` in [server]; did you mean `port`?",
+                "inn.toml: unknown key `prot` in [server]; did you mean `port`?",
             ),
             (
                 "[limits]\nsesions = 1",
-                "inn.toml: there is no key `sesions` in [limits]; did you mean `sessions`?",
+                "inn.toml: unknown key `sesions` in [limits]; did you mean `sessions`?",
             ),
             (
                 "[store]\nxyzzy = 1",
-                "inn.toml: there is no key `xyzzy` in [store]; remove it",
+                "inn.toml: unknown key `xyzzy` in [store]; remove it",
             ),
             (
                 "[agents.mine]\ncomand = 'x'",
-                "inn.toml: there is no key `comand` in [agents.mine]; did you mean `command`?",
+                "inn.toml: unknown key `comand` in [agents.mine]; did you mean `command`?",
             ),
             (
                 "[sever]\nport = 1",
-                "inn.toml: there is no table or key `sever`; did you mean `server`?",
+                "inn.toml: unknown table or key `sever`; did you mean `server`?",
             ),
         ];
         for (text, expected) in cases {

@@ -25,6 +25,7 @@ pub(crate) struct ServerTable {
     pub(crate) message_bytes: u64,
     #[serde(deserialize_with = "within::<_, 1, DAY>")]
     pub(crate) ping_seconds: u64,
+    pub(crate) compression: bool,
     pub(crate) web: bool,
     #[serde(deserialize_with = "absolute_path")]
     pub(crate) socket: PathBuf,
@@ -87,6 +88,7 @@ impl Default for ServerTable {
             allowed_origins: Vec::new(),
             message_bytes: 16 * MIB,
             ping_seconds: 30,
+            compression: false,
             web: true,
             socket: PathBuf::new(),
             connection_token_file: PathBuf::new(),

@@ -16,12 +16,15 @@ use innkeeper_protocol::version::Version;
 use tokio_tungstenite::tungstenite::protocol::frame::FrameHeader;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
 
+use super::deflate;
+
 /// Messages on their way to any number of connections, together.
 #[derive(Debug)]
 pub(crate) struct Parcel {
     messages: Vec<HostMessage>,
     weight: usize,
     frames: [OnceLock<Bytes>; Version::COUNT],
+    deflated: [OnceLock<Bytes>; Version::COUNT],
     condensed: OnceLock<Arc<Self>>,
 }
 
@@ -31,6 +34,7 @@ impl Parcel {
             weight: messages.iter().map(weight_of).sum(),
             messages,
             frames: Default::default(),
+            deflated: Default::default(),
             condensed: OnceLock::new(),
         })
     }
@@ -69,6 +73,16 @@ impl Parcel {
         let slot = &self.frames[version.index()];
         slot.get_or_init(|| framed(&self.messages, version, self.weight))
             .clone()
+    }
+
+    /// The same, compressed where that is worth it.
+    pub(super) fn deflated(&self, version: Version) -> Bytes {
+        let slot = &self.deflated[version.index()];
+        let deflated = || match self.frames[version.index()].get() {
+            Some(frames) => deflate::deflated(frames),
+            None => deflate::deflated(&framed(&self.messages, version, self.weight)),
+        };
+        slot.get_or_init(deflated).clone()
     }
 }
 

@@ -19,7 +19,7 @@ use crate::server::access::{AccessPolicy, Caller, Refusal};
 use crate::server::current::Current;
 use crate::server::door::Visitor;
 use crate::server::newcomers::Newcomers;
-use crate::server::{page, socket};
+use crate::server::{compression, page, socket};
 
 /// How long the end of a connection that gives way may take.
 const MAKING_ROOM: Duration = Duration::from_secs(3);
@@ -34,6 +34,8 @@ pub(crate) struct Shared {
     pub(crate) places: Arc<Semaphore>,
     pub(crate) most_connections: usize,
     pub(crate) message_bytes: usize,
+    /// Whether messages are compressed for clients that offer it.
+    pub(crate) compression: bool,
     pub(crate) ping_after: Duration,
     pub(crate) newcomers: Arc<Newcomers>,
 }
@@ -168,6 +170,8 @@ async fn upgrade(shared: Shared, mut request: Request, caller: Caller) -> Respon
     };
     let peer = request.extensions().get::<Peer>().cloned();
     let newcomer = shared.newcomers.enter();
+    let offered = Some(request.headers()).filter(|_| shared.compression);
+    let deflates = offered.and_then(compression::agreed);
     let upgraded = hyper::upgrade::on(&mut request);
     tokio::spawn(async move {
         let _place = place;
@@ -186,6 +190,7 @@ async fn upgrade(shared: Shared, mut request: Request, caller: Caller) -> Respon
                     connection,
                     newcomer,
                     message_bytes: shared.message_bytes,
+                    deflates: deflates.is_some(),
                     ping_after: shared.ping_after,
                 };
                 socket::run(upgraded, guest, is_revoked(&shared.access, &caller)).await;
@@ -201,7 +206,13 @@ async fn upgrade(shared: Shared, mut request: Request, caller: Caller) -> Respon
         (header::UPGRADE, "websocket"),
         (header::SEC_WEBSOCKET_ACCEPT, accept.as_str()),
     ];
-    (StatusCode::SWITCHING_PROTOCOLS, headers).into_response()
+    let mut response = (StatusCode::SWITCHING_PROTOCOLS, headers).into_response();
+    if let Some(agreed) = deflates {
+        let name = header::SEC_WEBSOCKET_EXTENSIONS;
+        let value = HeaderValue::from_static(agreed);
+        response.headers_mut().insert(name, value);
+    }
+    response
 }
 
 /// A place among the connections; if all are taken, that of whoever has been

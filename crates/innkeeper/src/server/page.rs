@@ -4,13 +4,18 @@
 //! *Invariant*: the pages ask nobody but this host for anything; their policy
 //! forbids it.
 
+use std::borrow::Cow;
+use std::io::Read as _;
+
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{Html, IntoResponse as _, Response};
+use flate2::read::GzDecoder;
 
 /// A file of the web client, as the build found it.
 struct Asset {
     path: &'static str,
-    plain: &'static [u8],
+    /// Only if there is no compressed form.
+    plain: Option<&'static [u8]>,
     brotli: Option<&'static [u8]>,
     gzip: Option<&'static [u8]>,
 }
@@ -41,7 +46,10 @@ pub(crate) fn serve(path: &str, headers: &HeaderMap) -> Response {
 impl Asset {
     fn answer(&self, headers: &HeaderMap) -> Response {
         let (encoding, bytes) = self.form_for(headers);
-        let mut response = bytes.into_response();
+        let mut response = match bytes {
+            Cow::Borrowed(bytes) => bytes.into_response(),
+            Cow::Owned(bytes) => bytes.into_response(),
+        };
         let answer = response.headers_mut();
         let mut put = |name, value| answer.insert(name, HeaderValue::from_static(value));
         put(header::CONTENT_TYPE, content_type(self.path));
@@ -63,13 +71,24 @@ impl Asset {
     }
 
     /// The smallest form that the client takes, and what it is called.
-    fn form_for(&self, headers: &HeaderMap) -> (Option<&'static str>, &'static [u8]) {
+    fn form_for(&self, headers: &HeaderMap) -> (Option<&'static str>, Cow<'static, [u8]>) {
         let forms = [("br", self.brotli), ("gzip", self.gzip)];
         let accepted = forms.into_iter().find_map(|(name, bytes)| {
             let bytes = bytes.filter(|_| accepts(headers, name))?;
-            Some((Some(name), bytes))
+            Some((Some(name), Cow::Borrowed(bytes)))
         });
-        accepted.unwrap_or((None, self.plain))
+        accepted.unwrap_or_else(|| (None, self.plain()))
+    }
+
+    /// Browsers always take a compressed form; others seldom ask for much.
+    fn plain(&self) -> Cow<'static, [u8]> {
+        if let Some(plain) = self.plain {
+            return Cow::Borrowed(plain);
+        }
+        let mut plain = Vec::new();
+        // The build compressed it, so it can be read.
+        let _ = GzDecoder::new(self.gzip.unwrap_or_default()).read_to_end(&mut plain);
+        Cow::Owned(plain)
     }
 }
 
@@ -119,6 +138,11 @@ fn without_client() -> Response {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+
     use super::*;
 
     fn header_of(response: &Response, name: header::HeaderName) -> &str {
@@ -130,7 +154,7 @@ mod tests {
 
     const SCRIPT: Asset = Asset {
         path: "/assets/index-abc.js",
-        plain: b"plain",
+        plain: Some(b"plain"),
         brotli: Some(b"smallest"),
         gzip: Some(b"compressed"),
     };
@@ -166,11 +190,27 @@ mod tests {
     }
 
     #[test]
-    fn what_is_embedded_is_embedded_compressed() {
+    fn what_is_embedded_is_embedded_compressed_and_can_be_had_plain() {
         for asset in ASSETS.iter().filter(|asset| asset.path.ends_with(".js")) {
             let brotli = asset.brotli.map_or(usize::MAX, <[u8]>::len);
-            assert!(brotli < asset.plain.len(), "{}", asset.path);
+            assert!(brotli < asset.plain().len(), "{}", asset.path);
+            assert!(asset.plain.is_none(), "{}", asset.path);
         }
+    }
+
+    #[tokio::test]
+    async fn without_a_plain_form_one_is_made() {
+        let mut gzip = GzEncoder::new(Vec::new(), Compression::best());
+        gzip.write_all(b"let plain;").unwrap();
+        let asset = Asset {
+            plain: None,
+            gzip: Some(gzip.finish().unwrap().leak()),
+            ..SCRIPT
+        };
+        let response = asset.answer(&HeaderMap::new());
+        assert_eq!(header_of(&response, header::CONTENT_ENCODING), "");
+        let body = axum::body::to_bytes(response.into_body(), 100).await;
+        assert_eq!(body.unwrap(), "let plain;");
     }
 
     #[test]

@@ -22,6 +22,7 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 
 use crate::HostConnection;
 use crate::delivery::{LentSocket, OutboundQueue};
+use crate::server::compression::{Inflating, NotDeflated};
 use crate::server::newcomers::{Newcomer, TooMuch};
 
 /// How much is taken from the queue for one write.
@@ -39,6 +40,8 @@ pub(crate) struct Guest {
     pub(crate) connection: HostConnection,
     pub(crate) newcomer: Newcomer,
     pub(crate) message_bytes: usize,
+    /// Whether messages are compressed, in both directions.
+    pub(crate) deflates: bool,
     pub(crate) ping_after: Duration,
 }
 
@@ -73,10 +76,19 @@ async fn run_on<R, W>(
         connection,
         newcomer,
         message_bytes,
+        deflates,
         ping_after,
     } = guest;
+    let (io, begun) = match deflates {
+        true => {
+            connection.queue.deflate();
+            let inflating = Inflating::new(reader, &begun, message_bytes);
+            (inflating, Bytes::new())
+        }
+        false => (Inflating::plain(reader), begun),
+    };
     let read_side = ReadSide {
-        io: reader,
+        io,
         queue: Arc::clone(&connection.queue),
         newcomer: Some(newcomer),
     };
@@ -122,7 +134,14 @@ async fn write(
             biased;
             outgoing = connection.outgoing(WRITE_BYTES) => {
                 let ending = outgoing.ending;
-                write_all(io, outgoing.into_frames()).await.ok()?;
+                let frames = match outgoing.is_laborious() {
+                    true => {
+                        let frames = tokio::task::spawn_blocking(|| outgoing.into_frames());
+                        frames.await.ok()?
+                    }
+                    false => outgoing.into_frames(),
+                };
+                write_all(io, frames).await.ok()?;
                 if let Some(ending) = ending {
                     return Some(ending.code());
                 }
@@ -230,8 +249,11 @@ fn closes_with(error: &Error) -> Close {
             "the message is larger than server.message_bytes allows",
         )),
         Error::Io(error) => {
-            let too_much = error.get_ref()?.downcast_ref::<TooMuch>()?;
-            Some(too_much.code())
+            let why = error.get_ref()?;
+            if why.is::<NotDeflated>() {
+                return Some((1007, "a message is not compressed as it says"));
+            }
+            Some(why.downcast_ref::<TooMuch>()?.code())
         }
         Error::Utf8(_) => Some((1007, "messages are JSON text")),
         Error::Protocol(_) => Some((1002, "this is not the WebSocket protocol")),
@@ -249,7 +271,7 @@ fn formatted(frame: Frame) -> Vec<u8> {
 /// What tungstenite reads from; what it writes is queued behind what is
 /// already on its way.
 struct ReadSide<R> {
-    io: R,
+    io: Inflating<R>,
     queue: Arc<OutboundQueue>,
     /// Until somebody has introduced themselves.
     newcomer: Option<Newcomer>,

@@ -85,6 +85,66 @@ async fn a_run_works_in_a_session_of_its_own_and_all_of_it_survives_a_restart() 
 }
 
 #[tokio::test]
+async fn a_run_has_the_plugins_of_a_client_that_is_long_gone() {
+    let directory = tempfile::tempdir().unwrap();
+    let plugin = tempfile::tempdir().unwrap();
+    let skill = plugin.path().join("skills/ship");
+    std::fs::create_dir_all(&skill).unwrap();
+    std::fs::write(skill.join("SKILL.md"), "---\nname: ship\n---\nShip it.\n").unwrap();
+    let inn = Inn::open_with(InnOptions::default()).await;
+    let guest = inn.guest("a").await;
+    let mut wanted = definition(directory.path(), json!([{"echo": "customizations"}]));
+    let uri = format!("file://{}", plugin.path().display());
+    wanted["session"]["customizations"] =
+        json!([{"type": "plugin", "id": "p", "uri": uri, "name": "deploy", "nonce": "1"}]);
+    let watch = create(&guest, wanted).await;
+    let shown = json!(watch.state)["entries"][0]["customizations"][0].clone();
+    assert_eq!(
+        (&shown["id"], &shown["name"]),
+        (&json!("p"), &json!("deploy"))
+    );
+    assert_eq!(shown["children"][0]["name"], "ship");
+    drop(watch);
+    drop(plugin);
+
+    let inn = inn.reopen(InnOptions::default()).await;
+    let guest = inn.guest("b").await;
+    let file = shown["children"][0]["uri"].clone();
+    let params = json!({"channel": "ahp-root://", "uri": file});
+    let read = guest.request("resourceRead", params).await.unwrap();
+    assert!(
+        read["data"].as_str().unwrap().ends_with("Ship it.\n"),
+        "{read}"
+    );
+    let params = json!({"channel": "ahp-root://", "uri": file, "data": "x", "encoding": "utf-8"});
+    let written = guest.request("resourceWrite", params).await;
+    assert!(written.is_err(), "{written:?}");
+
+    let mut watch = guest.watch::<AutomationState>(CATALOGUE, None).await;
+    run(&guest, "1").await;
+    let summary = latest(&mut watch, "completed").await;
+    let session = summary["primarySession"].as_str().unwrap().to_owned();
+    let chat: ChatState = guest.snapshot(&default_chat(&session)).await;
+    let said = json!(chat)["turns"][0]["responseParts"].to_string();
+    assert!(said.contains("skills/ship/SKILL.md"), "{said}");
+
+    act(
+        &guest,
+        CATALOGUE,
+        json!({"type": "automation/removed", "resource": A}),
+    )
+    .await;
+    let copies = inn.directory().join("plugins");
+    in_time("no copy", async {
+        while std::fs::read_dir(&copies).unwrap().next().is_some() {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    inn.close().await;
+}
+
+#[tokio::test]
 async fn a_file_that_changes_begins_a_run_and_what_the_run_changes_does_not() {
     let directory = tempfile::tempdir().unwrap();
     let inn = Inn::open_with(InnOptions::default()).await;

@@ -118,6 +118,7 @@ impl Inn {
             connections: options.connections.unwrap_or(1_000),
             web: true,
             message_bytes: options.message_bytes.unwrap_or(1 << 20),
+            compression: true,
             ping_after: Duration::from_secs(30),
             newcomers: options.newcomers,
         };

@@ -5,9 +5,9 @@
 //! - `common` and `stage`: a host with its clients, for most of the others;
 //! - `session`, `workspace`, `agents`, `automations`, `customizations`, `mcp`, `versions`: what it
 //!   does;
-//! - `socket`, `tls`, `slow`, `hostile`, `newcomers`, `introductions`, `standby`: who
+//! - `socket`, `compression`, `tls`, `slow`, `hostile`, `newcomers`, `introductions`, `standby`: who
 //!   reaches it, and how;
-//! - `cli`, `crash`, `database`, `soak`, `upgrade`, `telemetry`: the program, and how it lives and dies;
+//! - `cli`, `crash`, `database`, `database_away`, `soak`, `upgrade`, `telemetry`: the program, and how it lives and dies;
 //! - `embedded`: the library.
 
 #![expect(
@@ -22,9 +22,11 @@ mod agents;
 mod automations;
 mod cli;
 mod common;
+mod compression;
 mod crash;
 mod customizations;
 mod database;
+mod database_away;
 mod embedded;
 mod examples;
 mod hostile;

@@ -282,7 +282,12 @@ fn guarded_answer(head: &str, body: &str) -> (u16, &'static str, String) {
 async fn a_server_and_a_call_that_want_a_sign_in_go_on_after_it() {
     let url = guarded().await;
     let headers = Default::default();
-    let inn = Inn::open_with(options(McpTransport::Http { url, headers })).await;
+    let inn = Inn::open_with(options(McpTransport::Http {
+        url,
+        headers,
+        oauth_client: None,
+    }))
+    .await;
     let guest = inn.guest("a").await;
     let mut watch = create(&guest, None).await;
     let waiting = until_it_is(&mut watch, WEATHER, "authRequired").await;

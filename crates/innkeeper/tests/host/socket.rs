@@ -20,6 +20,9 @@ async fn the_handshake_introduces_host_and_agents() {
     assert_eq!(welcome.protocol_version, "1.0.0");
     assert_eq!(welcome.server_info.unwrap().name, "innkeeper");
     assert_eq!(welcome.default_directory.as_deref(), Some("file:///tmp"));
+    assert_eq!(welcome.terminal_command_prefix.as_deref(), Some("!"));
+    let triggers = welcome.completion_trigger_characters.unwrap();
+    assert_eq!(triggers, ["@", "#", "/"]);
     let resources: Vec<&str> = welcome
         .snapshots
         .iter()

@@ -32,6 +32,7 @@ impl Standby {
             connections,
             web: true,
             message_bytes: 1 << 20,
+            compression: true,
             ping_after: Duration::from_secs(30),
             newcomers: NewcomerLimits::default(),
         };

@@ -320,7 +320,7 @@ impl fmt::Display for AgentFailure {
                 f.write_str("The agent ended the turn in an error and did not say why.")
             }
             Self::UnknownProvider(provider) => {
-                write!(f, "there is no agent `{provider}` on this host")
+                write!(f, "agent `{provider}` is not available on this host")
             }
             Self::NotStarted { command, why } => write!(
                 f,

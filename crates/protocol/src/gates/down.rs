@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
-
 use super::nodes::walk;
+use super::tree::{self, Value};
 use super::{
     Act, ChangesTurns, Gate, LoweredFacts, Node, Object, SnapshotForGates, between, object,
 };
@@ -19,10 +18,15 @@ pub const FACTS: &str = "olderFacts";
 
 /// The actions that an action is in an older version: none if that version
 /// cannot tell it, or several if it tells it in steps.
-pub fn action(version: Version, channel: &str, action: Value, facts: &GateFacts) -> Vec<Act> {
+pub fn action(
+    version: Version,
+    channel: &str,
+    action: impl Into<Value>,
+    facts: &GateFacts,
+) -> Vec<Act> {
     let mut acts = vec![Act {
         channel: channel.to_owned(),
-        action: object::of(action),
+        action: object::of(action.into()),
     }];
     let mut known = not_yet_lowered(facts);
     if let Some(extra) = facts.extra.as_deref() {
@@ -59,9 +63,7 @@ pub fn most_steps(channel: &ChannelUri, newest: &StateAction, facts: &GateFacts)
     let extra = facts.extra.as_deref();
     let in_steps = extra.is_some_and(ExtraFacts::may_need_steps)
         || matches!(newest, StateAction::ChangesetContentChanged(_));
-    let whole = in_steps
-        .then(|| serde_json::to_value(newest).ok())
-        .flatten();
+    let whole = in_steps.then(|| tree::build(newest).ok()).flatten();
     let Some(whole) = whole else {
         return 1;
     };
@@ -71,7 +73,7 @@ pub fn most_steps(channel: &ChannelUri, newest: &StateAction, facts: &GateFacts)
 }
 
 fn not_yet_lowered(facts: &GateFacts) -> LoweredFacts {
-    let extra = facts.extra.as_deref().map(serde_json::to_value);
+    let extra = facts.extra.as_deref().map(tree::build);
     LoweredFacts {
         session: facts.session.as_ref().map(|uri| uri.as_str().to_owned()),
         is_default_chat: facts.is_default_chat,
@@ -226,9 +228,13 @@ fn lower_row(gate: &dyn Gate, node: Node, row: &mut Object, version: Version) {
 }
 
 /// A notification of the host; `None` if the version has none like it.
-pub fn notification(version: Version, method: &str, params: Value) -> Option<(String, Object)> {
+pub fn notification(
+    version: Version,
+    method: &str,
+    params: impl Into<Value>,
+) -> Option<(String, Object)> {
     let mut method = method.to_owned();
-    let mut params = object::of(params);
+    let mut params = object::of(params.into());
     for gate in between(version) {
         let node = match method.as_str() {
             "root/sessionAdded" => Some((Node::Summary, "summary")),

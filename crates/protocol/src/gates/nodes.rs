@@ -3,9 +3,8 @@
 //! The graph is that of all versions at once: a field that only some of them
 //! have leads nowhere in the others.
 
-use serde_json::Value;
-
 use super::down::FACTS;
+use super::tree::Value;
 use super::{Object, object};
 
 /// The kinds of objects that some gate changes, or that contain such objects.
@@ -209,33 +208,26 @@ pub(crate) fn walk(
         Node::Action => Special::of(parent),
         _ => None,
     };
-    let mut refused: Vec<String> = Vec::new();
-    for (key, value) in parent.iter_mut() {
-        if !value.is_object() && !value.is_array() {
-            continue;
+    parent.retain_mut(|key, value| {
+        if !value.is_object() && value.as_array().is_none() {
+            return true;
         }
         let Some(child) = edge(node, special, key) else {
-            continue;
+            return true;
         };
         let mut enter = |object: &mut Object| {
             walk(child, object, visit);
             visit(child, object)
         };
-        let keep = match value {
+        match value {
             Value::Object(object) => enter(object),
             Value::Array(list) => {
                 list.retain_mut(|item| item.as_object_mut().is_none_or(&mut enter));
                 true
             }
             _ => true,
-        };
-        if !keep {
-            refused.push(key.clone());
         }
-    }
-    for key in refused {
-        parent.remove(&key);
-    }
+    });
 }
 
 /// Streamed text is most of the traffic, and has nothing in it to change.

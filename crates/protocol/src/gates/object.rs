@@ -1,9 +1,8 @@
 //! Small verbs for JSON objects, so that gates read as lists of changes.
 
-use serde_json::Value;
-
 use super::Object;
 use super::down::FACTS;
+use super::tree::Value;
 
 /// The object of a literal.
 pub(crate) fn of(value: Value) -> Object {
@@ -35,31 +34,31 @@ pub(crate) fn child_mut<'a>(object: &'a mut Object, key: &str) -> Option<&'a mut
 
 pub(crate) fn drop_keys(object: &mut Object, keys: &[&str]) {
     for key in keys {
-        object.remove(*key);
+        object.remove(key);
     }
 }
 
-pub(crate) fn rename(object: &mut Object, from: &str, to: &str) {
+pub(crate) fn rename(object: &mut Object, from: &str, to: &'static str) {
     if let Some(value) = object.remove(from) {
-        object.insert(to.to_owned(), value);
+        object.insert(to.into(), value);
     }
 }
 
 /// Changes one word of a field into another.
-pub(crate) fn replace(object: &mut Object, key: &str, from: &str, to: &str) {
+pub(crate) fn replace(object: &mut Object, key: &'static str, from: &str, to: &'static str) {
     if has(object, key, from) {
-        object.insert(key.to_owned(), to.into());
+        object.insert(key.into(), to.into());
     }
 }
 
-pub(crate) fn default(object: &mut Object, key: &str, value: impl Into<Value>) {
+pub(crate) fn default(object: &mut Object, key: &'static str, value: impl Into<Value>) {
     if object.get(key).is_none_or(Value::is_null) {
-        object.insert(key.to_owned(), value.into());
+        object.insert(key.into(), value.into());
     }
 }
 
 /// Gives a row of the catalogue what the host knows besides it.
-pub(crate) fn take_facts(row: &mut Object, keys: &[&str]) {
+pub(crate) fn take_facts(row: &mut Object, keys: &[&'static str]) {
     if let Some(Value::Object(mut facts)) = row.remove(FACTS) {
         for key in keys {
             hand_over(&mut facts, row, key);
@@ -71,9 +70,9 @@ pub(crate) fn take_facts(row: &mut Object, keys: &[&str]) {
 }
 
 /// Moves a field from one object to another.
-pub(crate) fn hand_over(from: &mut Object, to: &mut Object, key: &str) {
+pub(crate) fn hand_over(from: &mut Object, to: &mut Object, key: &'static str) {
     if let Some(value) = from.remove(key) {
-        to.insert(key.to_owned(), value);
+        to.insert(key.into(), value);
     }
 }
 
@@ -91,7 +90,7 @@ pub(crate) fn drop_empty(object: &mut Object, key: &str) {
 /// A `StringOrMarkdown` as plain text.
 pub(crate) fn plain(value: &Value) -> String {
     match value {
-        Value::String(text) => text.clone(),
+        Value::String(text) => text.to_string(),
         Value::Object(object) => text(object, "markdown").unwrap_or_default().to_owned(),
         _ => String::new(),
     }

@@ -1,6 +1,6 @@
 //! From a client to the engine: the whole way through the gates.
 
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use super::nodes::walk;
 use super::{Act, Node, Object, SnapshotForGates, between, object};
@@ -12,7 +12,7 @@ use crate::version::Version;
 pub fn action(version: Version, channel: &str, action: Value) -> (Act, Option<PartialAction>) {
     let mut act = Act {
         channel: channel.to_owned(),
-        action: object::of(action),
+        action: object::of(action.into()),
     };
     forget_nulls(Node::Action, &mut act.action);
     let mut partial = None;
@@ -53,10 +53,14 @@ pub enum PartialAction {
 
 impl PartialAction {
     /// The whole draft that this part makes of the present one.
-    pub fn complete_draft(&self, draft: Option<Value>) -> Option<Object> {
-        let mut draft = draft.map(object::of).unwrap_or_default();
-        object::default(&mut draft, "text", "");
-        object::default(&mut draft, "origin", serde_json::json!({"kind": "user"}));
+    pub fn complete_draft(&self, draft: Option<Value>) -> Option<Map<String, Value>> {
+        let mut draft = draft.map(map_of).unwrap_or_default();
+        for (key, value) in [("text", json!("")), ("origin", json!({"kind": "user"}))] {
+            let field = draft.entry(key).or_insert(Value::Null);
+            if field.is_null() {
+                *field = value;
+            }
+        }
         let (key, value) = match self {
             // A session cannot be left without a model, only without an agent.
             Self::Model(Value::Null) => return None,
@@ -72,11 +76,11 @@ impl PartialAction {
     }
 
     /// The whole active client that this part makes of the present one.
-    pub fn complete_client(&self, client: Option<Value>) -> Option<Object> {
+    pub fn complete_client(&self, client: Option<Value>) -> Option<Map<String, Value>> {
         match self {
             Self::ActiveClient(Value::Object(client)) => Some(client.clone()),
             Self::ClientTools(tools) => {
-                let mut client = object::of(client?);
+                let mut client = map_of(client?);
                 client.insert("tools".into(), tools.clone());
                 Some(client)
             }
@@ -109,10 +113,21 @@ pub fn snapshot(version: Version, mut snapshot: SnapshotForGates) -> SnapshotFor
 }
 
 /// The parameters of a request.
-pub fn params(version: Version, method: &str, params: &mut Object) {
-    forget_nulls(Node::Call, params);
+pub fn params(version: Version, method: &str, params: &mut Map<String, Value>) {
+    let mut raised = Object::from(std::mem::take(params));
+    forget_nulls(Node::Call, &mut raised);
     for gate in between(version).rev() {
-        gate.raise_params(method, params);
-        walk(Node::Call, params, &mut |node, it| gate.raise(node, it));
+        gate.raise_params(method, &mut raised);
+        walk(Node::Call, &mut raised, &mut |node, it| {
+            gate.raise(node, it)
+        });
+    }
+    *params = raised.into();
+}
+
+fn map_of(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(map) => map,
+        _ => Map::new(),
     }
 }

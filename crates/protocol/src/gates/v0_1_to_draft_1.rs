@@ -4,9 +4,9 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use super::tree::json;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use serde_json::json;
 
 use super::object::{self, drop_keys, has};
 use super::{Gate, Node, Object};
@@ -103,7 +103,7 @@ fn raise_attachment(it: &mut Object) {
     };
     let mut raised = object::of(json!({"type": "resource"}));
     if kind != "file" {
-        raised.insert("displayKind".into(), kind.into());
+        raised.insert("displayKind".into(), kind.to_owned().into());
     }
     let uri = it.remove("uri");
     if let Some(label) = it.remove("displayName").or_else(|| uri.clone()) {

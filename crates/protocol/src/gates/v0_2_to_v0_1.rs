@@ -2,7 +2,7 @@
 //! channel; the root had another name; notifications came wrapped;
 //! customizations were references; there were no changesets and no watches.
 
-use serde_json::{Value, json};
+use super::tree::{Value, json};
 
 use super::down::FACTS;
 use super::object::{self, drop_keys, rename};
@@ -112,7 +112,7 @@ impl Gate for Changes {
             if act.family() == subject
                 && let Some(Value::String(channel)) = act.action.remove(subject)
             {
-                act.channel = channel;
+                act.channel = channel.into_owned();
             }
         }
         if act.family() == "root" {
@@ -143,13 +143,13 @@ impl Gate for Changes {
             rename(params, subject, "channel");
         }
         if let Some(Value::String(channel)) = params.get_mut("channel") {
-            *channel = raise_channel(channel);
+            *channel = raise_channel(channel).into();
         }
         object::default(params, "channel", crate::newest::ROOT_RESOURCE_URI);
         for key in ["initialSubscriptions", "subscriptions"] {
             for channel in object::list_mut(params, key).into_iter().flatten() {
                 if let Value::String(channel) = channel {
-                    *channel = raise_channel(channel);
+                    *channel = raise_channel(channel).into();
                 }
             }
         }
@@ -206,7 +206,7 @@ fn raise_channel(channel: &str) -> String {
 }
 
 /// An action says what it is about.
-fn name_subject(act: &mut Act, subject: &str) {
+fn name_subject(act: &mut Act, subject: &'static str) {
     let channel = act.channel.clone();
     act.action.insert(subject.into(), channel.into());
 }

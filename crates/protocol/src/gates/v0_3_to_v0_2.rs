@@ -2,7 +2,7 @@
 //! client's; changesets belonged to the catalogue's row; MCP servers had no
 //! state, and operations of changesets neither.
 
-use serde_json::{Value, json};
+use super::tree::{Value, json};
 
 use super::object::{self, drop_keys, has, rename};
 use super::{Act, Gate, LoweredFacts, Node, Object, SnapshotForGates};

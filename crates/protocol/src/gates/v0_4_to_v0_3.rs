@@ -2,7 +2,7 @@
 //! channel; every other chat is a session of its own. No annotations either,
 //! and no snapshot of a watch.
 
-use serde_json::{Value, json};
+use super::tree::{Value, json};
 
 use super::object::{self, drop_keys, has};
 use super::{Act, Gate, LoweredFacts, Node, Object, SnapshotForGates, Text};

@@ -2,7 +2,7 @@
 //! message; a session had one active client; the catalogue's row was repeated
 //! within the session's state; dates there were numbers; drafts were private.
 
-use serde_json::{Value, json};
+use super::tree::{Value, json};
 
 use super::object::{self, drop_keys};
 use super::{Act, Gate, LoweredFacts, Node, Object, PartialAction, SnapshotForGates};
@@ -46,8 +46,9 @@ impl Gate for Changes {
             Node::Message => drop_keys(it, &["model", "agent"]),
             Node::Model => drop_keys(it, &["maxOutputTokens", "maxPromptTokens"]),
             Node::Selection => {
-                for value in object::child_mut(it, "config").into_iter().flatten() {
-                    *value.1 = written(value.1);
+                let config = object::child_mut(it, "config");
+                for value in config.into_iter().flat_map(Object::values_mut) {
+                    *value = written(value);
                 }
             }
             Node::ConfigProperty => {
@@ -92,7 +93,7 @@ impl Gate for Changes {
     }
 
     fn partial_action_of(&self, act: &Act) -> Option<PartialAction> {
-        let field = |key: &str| act.action.get(key).cloned().unwrap_or_default();
+        let field = |key: &str| serde_json::Value::from(act.action[key].clone());
         Some(match act.kind() {
             "session/modelChanged" => PartialAction::Model(field("model")),
             "session/agentChanged" => PartialAction::Agent(field("agent")),
@@ -140,13 +141,13 @@ impl Gate for Changes {
     }
 }
 
-fn lower_date(it: &mut Object, key: &str) {
+fn lower_date(it: &mut Object, key: &'static str) {
     if let Some(at) = object::text(it, key).and_then(Timestamp::parse) {
         it.insert(key.into(), at.as_millis().into());
     }
 }
 
-fn raise_date(it: &mut Object, key: &str) {
+fn raise_date(it: &mut Object, key: &'static str) {
     if let Some(at) = it.get(key).and_then(Value::as_i64) {
         it.insert(key.into(), Timestamp::from_millis(at).to_string().into());
     }
@@ -155,7 +156,7 @@ fn raise_date(it: &mut Object, key: &str) {
 /// Values of a form were text.
 fn written(value: &Value) -> Value {
     match value {
-        Value::String(text) => text.clone().into(),
+        Value::String(text) => Value::String(text.clone()),
         other => other.to_string().into(),
     }
 }

@@ -3,7 +3,7 @@
 //! customizations could be switched; nobody asked for an MCP server to be
 //! started; files were not reviewed; the two sides did not say who they are.
 
-use serde_json::{Value, json};
+use super::tree::{Value, json};
 
 use super::object::{self, drop_keys, has};
 use super::{Act, Gate, LoweredFacts, Node, Object};

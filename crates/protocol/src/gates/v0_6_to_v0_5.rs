@@ -2,7 +2,7 @@
 //! turn when they were answered; turns had no times; no tool call waited for a
 //! sign-in.
 
-use serde_json::{Value, json};
+use super::tree::{Value, json};
 
 use super::object::{self, drop_keys, has, rename};
 use super::{Act, Gate, LoweredFacts, Node, Object};
@@ -80,7 +80,8 @@ impl Gate for Changes {
             }
             "chat/toolCallReady" => drop_keys(&mut act.action, &["riskAssessment"]),
             "chat/responsePart" if act.action.get("part").is_some_and(is_open_question) => {
-                let request = act.action["part"]["request"].take();
+                let part = act.action.get_mut("part");
+                let request = part.map(|it| it.take_field("request"));
                 act = act.sibling(json!({"type": "chat/inputRequested", "request": request}));
             }
             "changeset/filesReviewChanged" => {
@@ -113,7 +114,7 @@ fn take_open_questions(chat: &mut Object) -> Vec<Value> {
     let (open, rest): (Vec<_>, Vec<_>) = parts.drain(..).partition(is_open_question);
     *parts = rest;
     open.into_iter()
-        .map(|mut part| part["request"].take())
+        .map(|mut part| part.take_field("request"))
         .collect()
 }
 

@@ -2,7 +2,7 @@
 //! end of a command in a terminal was content of its own; there were no side
 //! chats and no chats as attachments.
 
-use serde_json::{Value, json};
+use super::tree::{Value, json};
 
 use super::object::{self, drop_keys, has, rename, replace};
 use super::{Act, ChangesTurns, Gate, LoweredFacts, Node, Object};

@@ -2,7 +2,7 @@
 //! no working directory could be replaced; tools that a client runs counted as
 //! waiting for the user.
 
-use serde_json::{Value, json};
+use super::tree::{Value, json};
 
 use super::object::{self, drop_keys, has};
 use super::{Act, ChangesTurns, Gate, LoweredFacts, Node, Object};
@@ -104,9 +104,8 @@ fn is_scoped(node: Node, it: &Object) -> bool {
 }
 
 fn is_on(enablement: &Value) -> bool {
-    enablement
-        .get(0)
-        .is_none_or(|first| first.get("enabled") == Some(&Value::Bool(true)))
+    let first = enablement.as_array().and_then(|list| list.first());
+    first.is_none_or(|first| first.get("enabled") == Some(&Value::Bool(true)))
 }
 
 fn lower_enablement(it: &mut Object) {

@@ -3,7 +3,7 @@
 //! its turn only; forking was an option of `createSession`. There were no
 //! automations.
 
-use serde_json::{Value, json};
+use super::tree::{Value, json};
 
 use super::object::{self, drop_keys, has, replace};
 use super::{Act, ChangesTurns, Gate, LoweredFacts, Node, Object};
@@ -66,7 +66,7 @@ impl Gate for Changes {
             Node::TerminalClaim if has(it, "kind", "session") => {
                 let session = object::text(it, "session").unwrap_or_default();
                 let chat = ChannelUri::default_chat_of(session);
-                object::default(it, "chat", chat.as_str());
+                object::default(it, "chat", chat.to_string());
             }
             _ => {}
         }
@@ -156,7 +156,7 @@ fn show_errors_as_notices(turn: &mut Object) {
         .flatten()
     {
         if part["kind"] == "error" {
-            let message = part.pointer_mut("/error/message").map(Value::take);
+            let message = part.get_mut("error").map(|it| it.take_field("message"));
             *part = json!({"kind": "systemNotification", "content": message});
         }
     }
@@ -171,11 +171,11 @@ fn resume(act: &Act, known: &LoweredFacts, out: &mut Vec<Act>) {
     let mut field = |key: &str| turn.remove(key).unwrap_or_default();
     let id = field("id");
 
-    let mut truncated = json!({"type": "chat/truncated"});
+    let mut truncated = act.sibling(json!({"type": "chat/truncated"}));
     if let Some(previous) = known.extra.get("turnBefore") {
-        truncated["turnId"] = previous.clone();
+        truncated.action.insert("turnId".into(), previous.clone());
     }
-    out.push(act.sibling(truncated));
+    out.push(truncated);
     out.push(act.sibling(json!({
         "type": "chat/turnStarted",
         "turnId": id,
@@ -188,7 +188,9 @@ fn resume(act: &Act, known: &LoweredFacts, out: &mut Vec<Act>) {
             // not when it is shown.
             let is_open = part["kind"] == "inputRequest" && part.get("response").is_none();
             act.sibling(match is_open {
-                true => json!({"type": "chat/inputRequested", "request": part["request"].take()}),
+                true => {
+                    json!({"type": "chat/inputRequested", "request": part.take_field("request")})
+                }
                 false => json!({"type": "chat/responsePart", "turnId": id, "part": part}),
             })
         }));

@@ -2,7 +2,7 @@
 //! changesets and read marks of single chats, blocking MCP starts and limits
 //! of automations are all new in 1.0.
 
-use serde_json::{Value, json};
+use super::tree::{Value, json};
 
 use super::object::{self, drop_keys, replace};
 use super::{Act, ChangesTurns, Gate, LoweredFacts, Node, Object};

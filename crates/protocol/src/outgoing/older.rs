@@ -4,13 +4,13 @@
 mod results;
 
 use serde::Serialize;
-use serde_json::Value;
 
 use super::{
     HostMessage, Notification, QuestionFrame, Rejection, Reply, encode as encode_newest,
     notification,
 };
 use crate::Seq;
+use crate::gates::tree::{self, Value};
 use crate::gates::{Act, Object, Text, down, object};
 use crate::newest::actions::ActionOrigin;
 use crate::record::Sequenced;
@@ -50,13 +50,13 @@ pub(super) fn encode(message: &HostMessage, version: Version) -> serde_json::Res
             let (method, params) = match &**news {
                 Notification::SessionAdded(params, facts) => {
                     let mut params = value(params)?;
-                    add_facts(&mut params["summary"], facts)?;
+                    add_facts(params.get_mut("summary"), facts)?;
                     ("root/sessionAdded", params)
                 }
                 Notification::SessionRemoved(params) => ("root/sessionRemoved", value(params)?),
                 Notification::SessionSummaryChanged(params, facts) => {
                     let mut params = value(params)?;
-                    add_facts(&mut params["changes"], facts)?;
+                    add_facts(params.get_mut("changes"), facts)?;
                     ("root/sessionSummaryChanged", params)
                 }
                 Notification::AuthRequired(params) => ("auth/required", value(params)?),
@@ -116,7 +116,7 @@ impl Lowered<'_> {
 }
 
 fn envelopes(action: &Sequenced, version: Version) -> serde_json::Result<Vec<Lowered<'_>>> {
-    let newest = serde_json::to_value(&action.action)?;
+    let newest = tree::build(&action.action)?;
     let acts = down::action(version, action.channel.as_str(), newest, &action.facts);
     let steps = acts.len() as u64;
     let envelopes = acts.into_iter().enumerate().map(|(step, act)| {
@@ -133,7 +133,7 @@ fn envelopes(action: &Sequenced, version: Version) -> serde_json::Result<Vec<Low
 /// The action goes back in the words in which it came.
 fn rejected(rejection: &Rejection, version: Version) -> serde_json::Result<Lowered<'_>> {
     let (channel, action) = match rejection.said.as_deref() {
-        Some(said) => (&said.channel, said.action.clone()),
+        Some(said) => (&said.channel, said.action.clone().into()),
         None => (&rejection.channel, value(&rejection.action)?),
     };
     let act = Act {
@@ -148,9 +148,10 @@ fn rejected(rejection: &Rejection, version: Version) -> serde_json::Result<Lower
 }
 
 /// Gives a row of the catalogue what some gates take out again.
-fn add_facts(row: &mut Value, facts: &impl Serialize) -> serde_json::Result<()> {
+fn add_facts(row: Option<&mut Value>, facts: &impl Serialize) -> serde_json::Result<()> {
     let facts = object::of(value(facts)?);
-    if let Some(row) = row.as_object_mut().filter(|_| !facts.is_empty()) {
+    let row = row.and_then(Value::as_object_mut);
+    if let Some(row) = row.filter(|_| !facts.is_empty()) {
         row.insert(down::FACTS.into(), facts.into());
     }
     Ok(())
@@ -160,7 +161,7 @@ fn add_facts(row: &mut Value, facts: &impl Serialize) -> serde_json::Result<()> 
 mod tests {
     use std::sync::Arc;
 
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
     use crate::newest::actions::{ChatDeltaAction, ChatReasoningAction, StateAction};

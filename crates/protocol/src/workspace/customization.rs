@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::mcp::McpServer;
-use crate::newest::state::Customization;
+use crate::newest::state::{Customization, PluginCustomization};
+use crate::workspace::resource::Scope;
 
 /// A followed source of customizations. The engine gives these out, each only
 /// once.
@@ -22,6 +23,32 @@ pub enum CustomizationCommand {
     },
     /// Nobody wants to know any more.
     Forget { source: SourceId },
+    /// Make a copy of a plugin that no client is needed for.
+    Copy {
+        copy: CopyId,
+        plugin: ClientPlugin,
+        /// What the copy is called; no other was ever called so.
+        name: String,
+        from: CopyFrom,
+    },
+    /// Remove all copies but these, by their addresses. None is being made.
+    KeepCopies { copies: Vec<String> },
+    /// Remove a copy, by its address.
+    RemoveCopy { copy: String },
+}
+
+/// A copy of a plugin that is being made. The engine gives these out, each
+/// only once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CopyId(pub u64);
+
+/// Where the files of a copy come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CopyFrom {
+    /// The plugin's own directory on this machine, if its client may reach it.
+    Directory(Scope),
+    /// What its client gave.
+    Files(BTreeMap<String, String>),
 }
 
 /// Where customizations are looked for.
@@ -50,14 +77,22 @@ pub struct ClientPlugin {
     pub id: String,
     pub uri: String,
     pub name: String,
-    pub client_id: String,
+    /// Nobody, for a copy that the host made.
+    pub client_id: Option<String>,
 }
 
-/// All that was found at one place.
 #[derive(Debug, Clone, PartialEq)]
-pub struct CustomizationReport {
-    pub source: SourceId,
-    pub found: Vec<FoundCustomization>,
+pub enum CustomizationReport {
+    /// All that was found at one place.
+    Found {
+        source: SourceId,
+        found: Vec<FoundCustomization>,
+    },
+    /// What is in a copy, under its own address; or why there is none.
+    Copied {
+        copy: CopyId,
+        outcome: Result<Box<PluginCustomization>, String>,
+    },
 }
 
 /// A container with its children, and how the MCP servers in it are started.

@@ -1,7 +1,7 @@
 //! AHP 1.0, word by word: who makes each in practice, where the web client
 //! shows it, and the tests that hold it.
 
-use Of::{Action, Channel, Command, Notification};
+use Of::{Action, Capability, Channel, Command, Notification};
 
 /// What a row is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -9,6 +9,7 @@ pub(crate) enum Of {
     Channel,
     Command,
     Notification,
+    Capability,
     Action,
 }
 
@@ -28,7 +29,7 @@ pub(crate) const COVERAGE: &[Row] = &[
     Row { of: Channel, name: "ahp-terminal:", made_by: "clients, agents, the host", shown: "Terminals", held_by: &["a_terminal_runs_a_shell_until_it_exits_and_is_disposed_of"] },
     Row { of: Channel, name: "ahp-changeset:", made_by: "the host", shown: "Changes", held_by: &["a_changeset_is_computed_while_somebody_listens"] },
     Row { of: Channel, name: "ahp-resource-watch:", made_by: "clients", shown: "the open file", held_by: &["a_watch_can_be_followed_in_every_version_that_has_it", "an open file is followed, and says when it changed and when it is gone"] },
-    Row { of: Channel, name: "ahp-otlp:", made_by: "the host", shown: "Settings, metrics", held_by: &["everything_is_told_to_everybody_without_a_word_that_was_said", "the metrics of the host are in the settings"] },
+    Row { of: Channel, name: "ahp-otlp:", made_by: "the host", shown: "Settings", held_by: &["everything_is_told_to_everybody_without_a_word_that_was_said", "the metrics of the host are in the settings", "the log of the host and its turns are in the settings while they are open"] },
     Row { of: Channel, name: "annotations", made_by: "clients, agents", shown: "Changes, comments", held_by: &["a_comment_follows_its_line_and_survives_a_restart"] },
     Row { of: Channel, name: "ahp-canvas:", made_by: "MCP servers that the host runs", shown: "links above the editor", held_by: &["a_page_that_a_server_gives_with_a_result_is_a_canvas_of_the_chat"] },
     Row { of: Channel, name: "ahp-automations://", made_by: "clients, the host", shown: "Automations", held_by: &["an_automation_is_created_updated_and_removed"] },
@@ -67,17 +68,32 @@ pub(crate) const COVERAGE: &[Row] = &[
     Row { of: Command, name: "listAutomationTriggerDefinitions", made_by: "clients", shown: "Automations", held_by: &["the_events_that_this_host_raises_are_listed_with_their_settings"] },
     Row { of: Command, name: "runAutomation", made_by: "clients", shown: "Automations", held_by: &["what_cannot_be_run_is_refused"] },
     Row { of: Command, name: "fetchAutomationRuns", made_by: "clients", shown: "Automations", held_by: &["older_runs_are_shown_page_by_page"] },
-    Row { of: Notification, name: "action", made_by: "everybody", shown: "everywhere", held_by: &["two_clients_on_one_chat_see_the_same"] },
+    Row { of: Notification, name: "action", made_by: "clients, agents and the host", shown: "everywhere", held_by: &["two_clients_on_one_chat_see_the_same"] },
     Row { of: Notification, name: "root/sessionAdded", made_by: "the host", shown: "the list", held_by: &["a_chat_beside_the_default_one_is_announced_and_listed_as_a_session"] },
     Row { of: Notification, name: "root/sessionRemoved", made_by: "the host", shown: "the list", held_by: &["a_session_that_nobody_wrote_in_goes_when_nobody_has_it_open"] },
     Row { of: Notification, name: "root/sessionSummaryChanged", made_by: "the host", shown: "the list", held_by: &["a_summary_says_how_much_has_changed"] },
-    Row { of: Notification, name: "root/progress", made_by: "the host, while it creates a session", shown: "the row of a session that is starting", held_by: &["whoever_asks_is_told_when_the_making_of_a_session_begins_and_ends"] },
+    Row { of: Notification, name: "root/progress", made_by: "the host, while it creates a session or installs an agent", shown: "the row of a session that is starting, the installation of an agent", held_by: &["whoever_asks_is_told_when_the_making_of_a_session_begins_and_ends", "whoever_asks_is_told_how_far_it_is_and_what_came_of_it", "an agent is installed with progress, fails with a reason, and can be chosen when it is there"] },
     Row { of: Notification, name: "auth/required", made_by: "the host, when a token expires", shown: "sign-in", held_by: &["clients_are_told_when_a_token_expires"] },
-    Row { of: Notification, name: "otlp/exportLogs", made_by: "the host", shown: "not used: Settings has the metrics only", held_by: &["everything_is_told_to_everybody_without_a_word_that_was_said"] },
-    Row { of: Notification, name: "otlp/exportTraces", made_by: "the host", shown: "not used: Settings has the metrics only", held_by: &["turns_and_tools_are_told_as_spans_of_one_trace"] },
+    Row { of: Notification, name: "otlp/exportLogs", made_by: "the host", shown: "Settings, log", held_by: &["everything_is_told_to_everybody_without_a_word_that_was_said", "the log of the host and its turns are in the settings while they are open"] },
+    Row { of: Notification, name: "otlp/exportTraces", made_by: "the host", shown: "Settings, turns and tools", held_by: &["turns_and_tools_are_told_as_spans_of_one_trace", "the log of the host and its turns are in the settings while they are open"] },
     Row { of: Notification, name: "otlp/exportMetrics", made_by: "the host", shown: "Settings, metrics", held_by: &["metrics_are_the_same_for_clients_and_for_prometheus", "the metrics of the host are in the settings"] },
     Row { of: Notification, name: "mcpMethodCall", made_by: "clients", shown: "Details, what a server offers", held_by: &["clients_ask_a_server_what_it_offers_on_its_channel", "a server says itself what it offers, and what has changed"] },
     Row { of: Notification, name: "mcpNotification", made_by: "MCP servers that the host runs", shown: "Details, what a server offers", held_by: &["those_who_listen_to_a_server_hear_what_it_says", "a server says itself what it offers, and what has changed"] },
+    Row { of: Capability, name: "InitializeResult.telemetry", made_by: "the host", shown: "Settings", held_by: &["everything_is_told_to_everybody_without_a_word_that_was_said"] },
+    Row { of: Capability, name: "InitializeResult.completionTriggerCharacters", made_by: "the host", shown: "the editor", held_by: &["the_handshake_introduces_host_and_agents"] },
+    Row { of: Capability, name: "InitializeResult.terminalCommandPrefix", made_by: "the host", shown: "the editor", held_by: &["the_handshake_introduces_host_and_agents"] },
+    Row { of: Capability, name: "InitializeResult.defaultDirectory", made_by: "the host", shown: "choosing a directory", held_by: &["the_handshake_introduces_host_and_agents"] },
+    Row { of: Capability, name: "InitializeResult.serverInfo", made_by: "the host", shown: "Settings", held_by: &["the_handshake_introduces_host_and_agents"] },
+    Row { of: Capability, name: "InitializeResult._meta", made_by: "the host", shown: "Settings", held_by: &["the_handshake_and_the_root_state_say_which_build_this_is"] },
+    Row { of: Capability, name: "AutomationCapabilities.create", made_by: "the host", shown: "taken for granted: it comes with its host", held_by: &["a_host_says_what_it_can_do_about_automations"] },
+    Row { of: Capability, name: "AutomationCapabilities.schedules", made_by: "the host", shown: "taken for granted: it comes with its host", held_by: &["a_host_says_what_it_can_do_about_automations"] },
+    Row { of: Capability, name: "AutomationCapabilities.runCancellation", made_by: "the host", shown: "taken for granted: it comes with its host", held_by: &["a_host_says_what_it_can_do_about_automations"] },
+    Row { of: Capability, name: "AutomationCapabilities.runHistoryLimit", made_by: "the host", shown: "taken for granted: it comes with its host", held_by: &["a_host_says_what_it_can_do_about_automations"] },
+    Row { of: Capability, name: "AutomationCapabilities.customizations", made_by: "a host that has a data directory", shown: "taken for granted: it comes with its host", held_by: &["a_host_that_can_keep_copies_says_so", "a_run_has_the_plugins_of_a_client_that_is_long_gone"] },
+    Row { of: Capability, name: "ClientCapabilities.mcpApps", made_by: "clients", shown: "not used: the web client runs no apps", held_by: &["apps_are_told_of_where_a_client_can_show_them"] },
+    Row { of: Capability, name: "AgentCapabilities.multipleChats", made_by: "ACP agents, pi, script", shown: "New chat, Ask on the side, Fork", held_by: &["a_chat_is_forked_at_a_turn_with_the_memory_of_its_agent"] },
+    Row { of: Capability, name: "AgentCapabilities.multipleWorkingDirectories", made_by: "ACP agents that take them, script", shown: "Details", held_by: &["an_agent_that_takes_one_directory_is_given_the_first_and_keeps_it"] },
+    Row { of: Capability, name: "ChangesetCapabilities.review", made_by: "the host", shown: "Changes", held_by: &["a_file_that_was_looked_at_stays_marked_until_it_changes"] },
     Row { of: Action, name: "annotations/set", made_by: "clients", shown: "comments", held_by: &["all_five_actions_are_accepted_and_told", "clients_of_every_version_with_annotations_hold_what_the_host_holds"] },
     Row { of: Action, name: "annotations/updated", made_by: "clients, agents by tools of the host", shown: "comments", held_by: &["all_five_actions_are_accepted_and_told", "clients_of_every_version_with_annotations_hold_what_the_host_holds"] },
     Row { of: Action, name: "annotations/removed", made_by: "clients", shown: "comments", held_by: &["all_five_actions_are_accepted_and_told", "clients_of_every_version_with_annotations_hold_what_the_host_holds"] },
@@ -149,7 +165,7 @@ pub(crate) const COVERAGE: &[Row] = &[
     Row { of: Action, name: "session/chatRemoved", made_by: "clients", shown: "the menu of chats", held_by: &["disposing_of_such_a_session_disposes_of_the_chat"] },
     Row { of: Action, name: "session/chatUpdated", made_by: "the host", shown: "the menu of chats", held_by: &["a_chat_is_called_after_its_first_message"] },
     Row { of: Action, name: "session/chatsReordered", made_by: "clients, by `moveChat`", shown: "the menu of chats", held_by: &["a_chat_is_placed_after_another_or_first"] },
-    Row { of: Action, name: "session/defaultChatChanged", made_by: "clients", shown: "the menu of the chat", held_by: &["every_chat_can_be_moved_but_the_default_one", "another one is made the main chat, for everybody"] },
+    Row { of: Action, name: "session/defaultChatChanged", made_by: "clients", shown: "the menu of the chat", held_by: &["every_chat_can_be_moved_but_the_default_one", "another one is made the main chat, for everyone"] },
     Row { of: Action, name: "session/titleChanged", made_by: "clients, agents, the host", shown: "the title", held_by: &["a_title_has_at_most_a_kibibyte"] },
     Row { of: Action, name: "session/isReadChanged", made_by: "clients, the host", shown: "the list", held_by: &["a_turn_makes_its_session_unread"] },
     Row { of: Action, name: "session/isArchivedChanged", made_by: "clients", shown: "the list", held_by: &["a_session_with_anything_of_its_own_stays"] },
@@ -198,7 +214,8 @@ pub(crate) struct Types {
 #[rustfmt::skip]
 pub(crate) const TYPES: &[Types] = &[
     Types { what: "Root", types: &["RootState", "RootConfigState", "ConfigSchema", "ConfigPropertySchema"], made_by: "the host", shown: "everywhere", held_by: &["the_handshake_introduces_host_and_agents"] },
-    Types { what: "Agents and models", types: &["AgentInfo", "SessionModelInfo", "ModelSelection", "AgentSelection", "PolicyState", "Icon"], made_by: "ACP agents, pi, script", shown: "New session, models", held_by: &["modes_options_and_models_are_learned_and_set", "models_and_thinking_levels_are_learned"] },
+    Types { what: "Agents and models", types: &["AgentInfo", "SessionModelInfo", "ModelSelection", "AgentSelection", "Icon"], made_by: "ACP agents, pi, script", shown: "New session, models", held_by: &["modes_options_and_models_are_learned_and_set", "models_and_thinking_levels_are_learned"] },
+    Types { what: "Whether a model is allowed", types: &["PolicyState"], made_by: "no one: no agent reports it", shown: "models that are disabled are not offered", held_by: &["the_square_commutes_in_every_version"] },
     Types { what: "Agent capabilities", types: &["AgentCapabilities", "MultipleChatsCapability"], made_by: "ACP agents, pi, script", shown: "New chat, Ask on the side, Fork", held_by: &["a_chat_is_forked_at_a_turn_with_the_memory_of_its_agent"] },
     Types { what: "Several directories", types: &["MultipleWorkingDirectoriesCapability"], made_by: "ACP agents that take them, script", shown: "Details", held_by: &["an_agent_that_takes_one_directory_is_given_the_first_and_keeps_it", "one is added and removed, and the first is replaced"] },
     Types { what: "Session", types: &["SessionState", "SessionSummary", "SessionChatSummary", "SessionLifecycle", "SessionStatus", "SessionActiveClient", "ProjectInfo", "ChangesSummary", "SessionConfigState", "SessionConfigSchema", "SessionConfigPropertySchema"], made_by: "clients, agents, the host", shown: "the session, the list", held_by: &["two_clients_on_one_chat_see_the_same"] },
@@ -214,8 +231,10 @@ pub(crate) const TYPES: &[Types] = &[
     Types { what: "Attachment of annotations", types: &["MessageAnnotationsAttachment"], made_by: "clients", shown: "comments", held_by: &["an_agent_is_told_where_comments_stand_and_who_said_what"] },
     Types { what: "Questions", types: &["ChatInputRequest", "ChatInputResponseKind", "ChatInputQuestion", "ChatInputQuestionKind", "ChatInputOption", "ChatInputTextQuestion", "ChatInputNumberQuestion", "ChatInputBooleanQuestion", "ChatInputSingleSelectQuestion", "ChatInputMultiSelectQuestion", "ChatInputAnswer", "ChatInputAnswerState", "ChatInputAnswered", "ChatInputSkipped", "ChatInputAnswerValue", "ChatInputAnswerValueKind", "ChatInputTextAnswerValue", "ChatInputNumberAnswerValue", "ChatInputBooleanAnswerValue", "ChatInputSelectedAnswerValue", "ChatInputSelectedManyAnswerValue"], made_by: "ACP agents, pi, script", shown: "questions", held_by: &["one_answer_wins"] },
     Types { what: "Tool calls", types: &["ToolCallState", "ToolCallStatus", "ToolCallStreamingState", "ToolCallPendingConfirmationState", "ToolCallRunningState", "ToolCallPendingResultConfirmationState", "ToolCallCompletedState", "ToolCallCancelledState", "ToolCallConfirmationState", "ToolCallConfirmationReason", "ToolCallCancellationReason", "ConfirmationOption", "ConfirmationOptionKind", "ToolInput", "ToolCallResult", "FileEdit", "FileEditSide", "FileEditDiffStats", "FileEditCollection"], made_by: "ACP agents, pi, script", shown: "the conversation, approvals", held_by: &["an_approved_call_runs_and_is_completed"] },
-    Types { what: "Tool call waits for a sign-in", types: &["ToolCallAuthRequiredState", "McpAuthRequirement", "McpAuthRequiredReason", "McpOAuthClient"], made_by: "MCP servers that the host runs", shown: "sign-in", held_by: &["a_call_that_wants_more_waits_for_a_sign_in_and_goes_on"] },
-    Types { what: "Risk of a tool call", types: &["ToolCallRiskAssessment", "ToolCallRiskAssessmentKind", "ToolCallRiskAssessmentStatus", "ToolCallRiskAssessmentLoadingState", "ToolCallRiskAssessmentCompleteState"], made_by: "the host, by its rules", shown: "approvals", held_by: &["a_request_for_approval_says_what_is_risky_unless_that_is_switched_off"] },
+    Types { what: "Tool call waits for a sign-in", types: &["ToolCallAuthRequiredState", "McpAuthRequirement", "McpAuthRequiredReason"], made_by: "MCP servers that the host runs", shown: "sign-in", held_by: &["a_call_that_wants_more_waits_for_a_sign_in_and_goes_on"] },
+    Types { what: "A registered OAuth client", types: &["McpOAuthClient"], made_by: "the configuration, working directories", shown: "sign-in", held_by: &["whoever_signs_in_is_told_the_client_that_is_registered_for_it"] },
+    Types { what: "Risk of a tool call", types: &["ToolCallRiskAssessment", "ToolCallRiskAssessmentKind", "ToolCallRiskAssessmentStatus", "ToolCallRiskAssessmentCompleteState"], made_by: "the host, by its rules", shown: "approvals", held_by: &["a_request_for_approval_says_what_is_risky_unless_that_is_switched_off"] },
+    Types { what: "Risk that is still being assessed", types: &["ToolCallRiskAssessmentLoadingState"], made_by: "no one: the host’s rules take no time", shown: "as no assessment", held_by: &["the_square_commutes_in_every_version"] },
     Types { what: "Who contributed a tool", types: &["ToolCallContributor", "ToolCallContributorKind", "ToolCallClientContributor"], made_by: "clients", shown: "the conversation", held_by: &["a_call_names_its_owner_and_only_the_owner_may_run_it"] },
     Types { what: "Who contributed a tool: an MCP server", types: &["ToolCallMcpContributor"], made_by: "MCP servers that the host runs", shown: "the conversation", held_by: &["a_call_of_an_agent_goes_to_the_server_and_its_result_comes_back"] },
     Types { what: "Tools", types: &["ToolDefinition", "ToolAnnotations"], made_by: "clients, the host and its MCP servers, script", shown: "Details", held_by: &["the_tools_of_the_agent_are_in_the_session_with_schemas_and_annotations"] },
@@ -229,7 +248,7 @@ pub(crate) const TYPES: &[Types] = &[
     Types { what: "Changesets", types: &["Changeset", "ChangesetCapabilities", "ChangesetState", "ChangesetStatus", "ChangesetFile", "ChangesetOperation", "ChangesetOperationStatus", "ChangesetOperationScope"], made_by: "the host", shown: "Changes", held_by: &["a_changeset_is_computed_while_somebody_listens", "a_branch_is_committed_and_pushed_with_the_message_that_was_written"] },
     Types { what: "Annotations", types: &["AnnotationsSummary", "AnnotationsState", "AnnotationOrigin", "Annotation", "AnnotationEntry"], made_by: "clients, agents", shown: "comments", held_by: &["all_five_actions_are_accepted_and_told"] },
     Types { what: "Terminals", types: &["TerminalInfo", "TerminalState", "TerminalClaim", "TerminalClaimKind", "TerminalClientClaim", "TerminalSessionClaim", "TerminalLifecycleState", "TerminalLifecycleStatus", "TerminalRunningLifecycleState", "TerminalExitedLifecycleState", "TerminalContentPart", "TerminalUnclassifiedPart", "TerminalCommandPart", "TerminalCommandResult"], made_by: "clients, agents, the host", shown: "Terminals", held_by: &["a_terminal_runs_a_shell_until_it_exits_and_is_disposed_of"] },
-    Types { what: "Telemetry", types: &["TelemetryCapabilities"], made_by: "the host", shown: "Settings, metrics", held_by: &["metrics_are_the_same_for_clients_and_for_prometheus", "the metrics of the host are in the settings"] },
+    Types { what: "Telemetry", types: &["TelemetryCapabilities"], made_by: "the host", shown: "Settings", held_by: &["metrics_are_the_same_for_clients_and_for_prometheus", "the metrics of the host are in the settings"] },
     Types { what: "Watches", types: &["ResourceWatchState", "ResourceChange", "ResourceChangeType"], made_by: "clients", shown: "the open file", held_by: &["a_watch_can_be_followed_in_every_version_that_has_it", "an open file is followed, and says when it changed and when it is gone"] },
     Types { what: "Automations", types: &["AutomationState", "AutomationEntry", "AutomationDefinition", "AutomationDefinitionPatch", "AutomationOperation", "AutomationSessionTemplate", "AutomationSchedule", "AutomationScheduleTrigger", "AutomationMisfirePolicy", "AutomationTrigger", "AutomationTriggerKind", "AutomationEventTrigger", "AutomationTriggerEventDefinition", "AutomationTriggerDefinition", "AutomationDisableCondition", "AutomationDisableConditionKind", "AutomationAfterRunsCondition", "AutomationAfterDateCondition"], made_by: "clients, the host", shown: "Automations", held_by: &["an_automation_is_created_updated_and_removed"] },
     Types { what: "Automation runs", types: &["AutomationRunState", "AutomationRunSummary", "AutomationRunStatus", "AutomationRunOrigin", "AutomationRunOriginKind", "AutomationManualRunOrigin", "AutomationTriggeredRunOrigin", "AutomationRunLifecycle", "AutomationPendingRunLifecycle", "AutomationRunningRunLifecycle", "AutomationCompletedRunLifecycle", "AutomationFailedRunLifecycle", "AutomationCancelledRunLifecycle"], made_by: "the host", shown: "Automations", held_by: &["a_run_completes_with_its_turn_and_says_so_everywhere"] },

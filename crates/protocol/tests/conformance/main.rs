@@ -75,8 +75,8 @@ fn document() -> String {
 
 fn table() -> String {
     let mut text = "# Coverage of AHP 1.0\n\n\
-        Every channel, command, notification, action and state type of version 1.0: who makes it \
-        in practice, where the web client shows it, and the tests that hold it. What clients of \
+        Every channel, command, notification, capability, action and state type of version 1.0: \
+        who makes it in practice, where the web client shows it, and the tests that hold it. What clients of \
         older versions are shown of it is in [Protocol versions](versions.md).\n\n\
         <!-- Generated: CONFORMANCE=write cargo nextest run --workspace -E 'binary(conformance)' -->\n"
         .to_owned();
@@ -87,6 +87,7 @@ fn table() -> String {
             Of::Notification,
             "Notifications, and requests on channels of MCP servers",
         ),
+        (Of::Capability, "Capabilities"),
         (Of::Action, "Actions"),
     ] {
         let _ = write!(
@@ -110,6 +111,11 @@ fn table() -> String {
         let tests = names_of(row.held_by);
         let _ = writeln!(text, "| {what} | {types} | {made_by} | {shown} | {tests} |");
     }
+    text.push_str(
+        "\nTwo values of these types are made by no one either: the host hides no chat \
+         (`ChatInteractivity` `hidden`), and writes no messages itself (`MessageKind` \
+         `systemNotification`).\n",
+    );
     text
 }
 

@@ -146,16 +146,20 @@ fn no_noise_breaks_a_gate() {
         let state = noise(&mut dice, 6);
         for version in Version::ALL {
             let (act, _) = up::action(version, "x:c", action.clone());
-            down::action(version, &act.channel, act.action.into(), &facts);
+            down::action(version, &act.channel, act.action, &facts);
             down::action(version, "x:c", action.clone(), &facts);
             let mut snapshot = SnapshotForGates::new("x:c", state.clone());
-            snapshot.chat = state.get("chat").and_then(Value::as_object).cloned();
-            snapshot.summary = state.get("summary").and_then(Value::as_object).cloned();
+            let part = |key: &str| {
+                let part = state.get(key).and_then(Value::as_object);
+                part.cloned().map(Into::into)
+            };
+            snapshot.chat = part("chat");
+            snapshot.summary = part("summary");
             down::snapshot(version, up::snapshot(version, snapshot));
             for method in ["initialize", "listSessions", "createSession", "fetchTurns"] {
                 if let Value::Object(params) = &state {
                     up::params(version, method, &mut params.clone());
-                    down::result(version, method, &mut params.clone());
+                    down::result(version, method, &mut params.clone().into());
                 }
             }
             for method in [
@@ -216,7 +220,7 @@ fn an_action_that_is_raised_and_lowered_again_is_the_same() {
                         session,
                         extra: None,
                     };
-                    let action = raised.action.clone().into();
+                    let action = raised.action.clone();
                     let again = down::action(version, &raised.channel, action, &facts);
                     assert_eq!(again, [act], "{version}, seed {seed}");
                 }

@@ -147,7 +147,8 @@ fn chat_state(uri: &str) -> Value {
 
 fn snapshot(version: Version, channel: &str, state: Value) -> Value {
     let mut snapshot = SnapshotForGates::new(channel, state);
-    snapshot.chat = chat_state(&default_chat()).as_object().cloned();
+    let chat = chat_state(&default_chat());
+    snapshot.chat = chat.as_object().cloned().map(Into::into);
     down::snapshot(version, snapshot).state.into()
 }
 
@@ -223,7 +224,7 @@ fn model_and_agent(version: Version) -> &'static str {
     let of_message = acts
         .last()
         .and_then(|act| act.action.get("message"))
-        .is_some_and(|message| message["model"].is_object());
+        .is_some_and(|message| message["model"].as_object().is_some());
     match (says("session/modelChanged"), says("session/agentChanged")) {
         (true, true) => "session",
         (true, false) => "session (model only)",

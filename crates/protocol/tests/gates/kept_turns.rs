@@ -44,7 +44,7 @@ fn told(snapshot: &Snapshot, version: Version) -> Value {
 }
 
 fn of_gates(version: Version, mut whole: SnapshotForGates) -> Value {
-    whole.selection.clear();
+    whole.selection = Default::default();
     whole.summary = None;
     down::snapshot(version, whole).state.into()
 }

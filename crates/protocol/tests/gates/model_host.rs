@@ -143,7 +143,7 @@ impl ModelHost {
     /// What the host knows of a channel when somebody subscribes to it.
     pub(crate) fn snapshot(&self, channel: &str) -> SnapshotForGates {
         let value = |it: Result<Value, serde_json::Error>| it.unwrap();
-        let object = |it: Value| it.as_object().cloned();
+        let object = |it: Value| it.as_object().cloned().map(Into::into);
         let state = match channel {
             ROOT => value(serde_json::to_value(&self.root)),
             SESSION => value(serde_json::to_value(&self.session)),
@@ -161,13 +161,13 @@ impl ModelHost {
         if channel == SESSION {
             let chat = &self.chats[&default_chat()];
             snapshot.chat = object(value(serde_json::to_value(&chat.state)));
-            snapshot.selection = chat.selection.clone();
+            snapshot.selection = chat.selection.clone().into();
             snapshot
                 .selection
-                .insert("diffs".into(), self.diffs().into());
+                .insert("diffs".into(), Value::from(self.diffs()).into());
         } else if let Some(chat) = self.chats.get(channel) {
             snapshot.session = object(value(serde_json::to_value(&self.session)));
-            snapshot.selection = chat.selection.clone();
+            snapshot.selection = chat.selection.clone().into();
         }
         snapshot
     }

@@ -10,7 +10,7 @@ use ahp_types::state::{
 };
 use innkeeper_protocol::gates::following::follow;
 use innkeeper_protocol::gates::up::PartialAction;
-use innkeeper_protocol::gates::{SnapshotForGates, down, up};
+use innkeeper_protocol::gates::{Object, SnapshotForGates, down, up};
 use innkeeper_protocol::version::Version;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -142,7 +142,7 @@ pub(crate) fn in_the_newest(initial: Value, actions: &[Value]) -> Result<Value, 
         ("agent", PartialAction::Agent),
     ] {
         if let Some(selected) = raised.selection.get(key) {
-            chat.draft = draft(&chat, &partial(selected.clone()));
+            chat.draft = draft(&chat, &partial(selected.clone().into()));
         }
     }
     let mut newest = Newest { session, chat };
@@ -153,7 +153,7 @@ pub(crate) fn in_the_newest(initial: Value, actions: &[Value]) -> Result<Value, 
         "model": newest.chat.draft.as_ref().and_then(|it| it.model.as_ref()),
         "agent": newest.chat.draft.as_ref().and_then(|it| it.agent.as_ref()),
     });
-    let value = |it: Value| it.as_object().cloned();
+    let value = |it: Value| it.as_object().cloned().map(Object::from);
     let mut lowered = SnapshotForGates::new(uri, serde_json::to_value(&newest.session).unwrap());
     lowered.chat = value(serde_json::to_value(&newest.chat).unwrap());
     lowered.selection = value(selection).unwrap_or_default();

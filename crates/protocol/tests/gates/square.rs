@@ -84,7 +84,7 @@ impl Follower {
                 continue;
             };
             let mut snapshot = host.snapshot(channel);
-            snapshot.state.insert("turns".into(), json!([last]));
+            snapshot.state.insert("turns".into(), json!([last]).into());
             if !older.is_empty() {
                 snapshot
                     .state

@@ -1,6 +1,7 @@
 //! Two hosts, one database, and a pause at every point of what they say to each
 //! other. The statements of `postgres/lease.rs` are functions here, each of
-//! which happens at one moment, as a transaction does.
+//! which happens at one moment, as a transaction does; the tests there hold
+//! both to be the same.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -17,17 +18,17 @@ const BLOCK: u64 = 8;
 
 /// The row of the lease, and what is stored under it.
 #[derive(Debug, Default)]
-struct Database {
-    life: u64,
+pub(crate) struct Database {
+    pub(crate) life: u64,
     owner: Option<usize>,
-    until: u64,
-    commits: u64,
+    pub(crate) until: u64,
+    pub(crate) commits: u64,
     reserved: u64,
     log: Vec<u64>,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Asked {
+pub(crate) enum Asked {
     Take,
     Renew {
         life: u64,
@@ -44,8 +45,8 @@ enum Asked {
     },
 }
 
-#[derive(Debug, Clone, Copy)]
-enum Answer {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Answer {
     Taken { life: u64, first: u64, commits: u64 },
     Done,
     Counted(u64),
@@ -53,7 +54,7 @@ enum Answer {
 }
 
 impl Database {
-    fn answer(&mut self, by: usize, asked: Asked, now: u64) -> Answer {
+    pub(crate) fn answer(&mut self, by: usize, asked: Asked, now: u64) -> Answer {
         let holds = |database: &Self, life| database.life == life && database.owner == Some(by);
         match asked {
             Asked::Take if self.owner.is_none() || self.until < now => {
@@ -309,6 +310,9 @@ enum Pause {
     Process,
     /// Of the machine: nothing on it goes on.
     Machine,
+    /// Of one question on its way to the database: its host hears nothing, and
+    /// has given up long before the question arrives.
+    Question,
 }
 
 /// Runs both hosts, the first of which is paused at one of its points.
@@ -316,12 +320,26 @@ fn run(paused_at: u64, length: u64, pause: Pause, loses_answers: bool) {
     let mut database = Database::default();
     let mut hosts = [Host::new(0, loses_answers), Host::new(1, loses_answers)];
     let (mut began, mut resumed) = (None, None);
+    let mut on_its_way = None;
     let what = format!("{pause:?} at {paused_at} for {length}, {loses_answers}");
     for now in (TICK..12 * LENGTH).step_by(usize::try_from(TICK).unwrap()) {
         if began.is_none() && hosts[0].steps == paused_at {
             began = Some(now);
         }
-        let is_paused = began.is_some_and(|began| now < began + length);
+        if pause == Pause::Question
+            && began == Some(now)
+            && let Point::Noted { asked, .. } = hosts[0].point
+        {
+            on_its_way = Some((asked, now + length));
+            hosts[0].hear_nothing(asked);
+        }
+        if let Some((asked, arrives)) = on_its_way
+            && arrives <= now
+        {
+            on_its_way = None;
+            database.answer(0, asked, now);
+        }
+        let is_paused = pause != Pause::Question && began.is_some_and(|began| now < began + length);
         if began.is_some() && !is_paused {
             resumed.get_or_insert(now);
         }
@@ -365,7 +383,7 @@ fn nothing_told_is_lost_or_doubled_and_no_two_agents_run_wherever_a_host_is_paus
             LENGTH + TICK,
             3 * LENGTH,
         ] {
-            for pause in [Pause::Process, Pause::Machine] {
+            for pause in [Pause::Process, Pause::Machine, Pause::Question] {
                 for loses_answers in [false, true] {
                     run(paused_at, length, pause, loses_answers);
                 }

@@ -10,8 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tokio_postgres::Config;
-use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
-use url::Url;
+use tokio_postgres::config::{ChannelBinding, Host, SslMode, TargetSessionAttrs};
 
 use super::error::PostgresError;
 use super::tls::Tls;
@@ -60,6 +59,14 @@ impl PostgresAddress {
         if !is_postgres(text) {
             return Err(wrong("it does not begin with postgres://"));
         }
+        // Else a part of the password would be taken for the name of a machine,
+        // which is shown.
+        if before.matches('@').count() > 1 {
+            return Err(wrong(
+                "it has more than one @; write those of a password as %40, or put the password \
+                 elsewhere",
+            ));
+        }
         let mut own = BTreeMap::new();
         let mut passed_on = url::form_urlencoded::Serializer::new(String::new());
         for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
@@ -107,7 +114,8 @@ impl PostgresAddress {
         let roots = roots
             .or_else(|| environment("PGSSLROOTCERT"))
             .map(PathBuf::from);
-        let tls = Tls::trusting(roots.as_deref()).map_err(PostgresError::Address)?;
+        let binds = config.get_channel_binding() == ChannelBinding::Require;
+        let tls = Tls::trusting(roots.as_deref(), binds).map_err(PostgresError::Address)?;
         let password = config.get_password();
         let password = password.map(|bytes| String::from_utf8_lossy(bytes).into_owned());
         Ok(Self {
@@ -133,13 +141,52 @@ pub fn is_postgres(text: &str) -> bool {
 /// Whether an address has a password in it, as one on a command line must not:
 /// everybody on the machine can read that.
 pub fn has_password(text: &str) -> bool {
-    let after = text.split_once("://").map_or(text, |(_, after)| after);
-    let authority = after.split(['/', '?', '#']).next().unwrap_or_default();
-    let user = authority.rsplit_once('@').map(|(user, _)| user);
-    let in_query = Url::parse(text)
-        .ok()
-        .is_some_and(|url| url.query_pairs().any(|(name, _)| name == "password"));
-    in_query || text.contains("password=") || user.is_some_and(|user| user.contains(':'))
+    without_password(text) != text
+}
+
+/// An address as it can be shown to others: with a mark in place of each
+/// password, also where somebody forgot to encode its special characters.
+pub fn without_password(text: &str) -> String {
+    const MARK: &str = "***";
+    let (scheme, rest) = match text.split_once("://") {
+        Some((scheme, rest)) => (format!("{scheme}://"), rest),
+        None => (String::new(), text),
+    };
+    let question = rest.find('?').unwrap_or(rest.len());
+    let before = rest.get(..question).unwrap_or(rest);
+    // A port is a number; what is not is a password with a question mark in it.
+    let mut ports = before.split('/').next().unwrap_or_default().split(',');
+    let has_ports = ports.all(|one| {
+        let port = one.rsplit_once(':').map_or("", |(_, port)| port);
+        one.ends_with(']') || port.bytes().all(|byte| byte.is_ascii_digit())
+    });
+    let searched = match has_ports || before.contains('@') {
+        true => before,
+        false => rest,
+    };
+    let (user, after) = match searched.rfind('@') {
+        Some(at) => rest.split_at(at),
+        None => ("", rest),
+    };
+    let user = match user.split_once(':') {
+        Some((name, _)) => format!("{name}:{MARK}"),
+        None => user.to_owned(),
+    };
+    let (place, query) = match after.split_once('?') {
+        Some((place, query)) => (place, Some(query)),
+        None => (after, None),
+    };
+    let query = query.map(|query| {
+        let shown = query.split('&').map(|pair| {
+            let mut decoded = url::form_urlencoded::parse(pair.as_bytes());
+            match decoded.next() {
+                Some((name, _)) if name == "password" => format!("password={MARK}"),
+                _ => pair.to_owned(),
+            }
+        });
+        format!("?{}", shown.collect::<Vec<_>>().join("&"))
+    });
+    format!("{scheme}{user}{place}{}", query.unwrap_or_default())
 }
 
 /// What the address does not say, the environment may.
@@ -291,6 +338,8 @@ mod tests {
             "postgres://u:hunter2@h/d?schema=No",
             "postgres://u:hunter2@h/d?options=-c",
             "postgres://u:hunter2@h/d?unknown=1",
+            "postgres://u:hun@hunter2@h/d",
+            "postgres://u:hunter2?@h/d",
             "mysql://u:hunter2@h/d",
         ];
         for text in texts {
@@ -303,17 +352,38 @@ mod tests {
     }
 
     #[test]
-    fn a_password_in_an_address_is_seen() {
-        for with in [
-            "postgres://u:p@h/d",
-            "postgres://h/d?password=p",
-            "postgresql://:p@h",
+    fn a_password_in_an_address_is_seen_and_not_shown() {
+        for (with, shown) in [
+            ("postgres://u:p@h/d", "postgres://u:***@h/d"),
+            ("postgres://u:p/w@h/d", "postgres://u:***@h/d"),
+            ("postgres://u:p@w@h:5432/d", "postgres://u:***@h:5432/d"),
+            ("postgres://u:p?w@h/d", "postgres://u:***@h/d"),
+            ("postgres://u:p#w@h", "postgres://u:***@h"),
+            (
+                "postgres://u:p@h/d?sslrootcert=/a@b.pem",
+                "postgres://u:***@h/d?sslrootcert=/a@b.pem",
+            ),
+            ("postgresql://:p@h", "postgresql://:***@h"),
+            ("u:p@h/d", "u:***@h/d"),
+            (
+                "postgres://h/d?sslmode=require&p%61ssword=p",
+                "postgres://h/d?sslmode=require&password=***",
+            ),
+            (
+                "postgres://one:1,two:2/d?password=p&user=u",
+                "postgres://one:1,two:2/d?password=***&user=u",
+            ),
         ] {
             assert!(has_password(with), "{with}");
+            assert_eq!(without_password(with), shown);
         }
         for without in [
             "postgres://u@h:5432/d",
+            "postgres://u@one:5432,two:5433/d?sslmode=require",
+            "postgres://[::1]:5432/d",
+            "postgres://[::1]/d",
             "postgres:///d",
+            "postgres://h:5432/d?sslrootcert=/a@b.pem",
             "postgres://h/d?x=a:b@c",
         ] {
             assert!(!has_password(without), "{without}");

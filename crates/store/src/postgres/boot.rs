@@ -39,7 +39,7 @@ pub(super) fn begin(db: &mut Connection, life: Life) -> Result<Begun, PostgresEr
     let disposed = purge_disposed(db, life.keep_days)?;
     let mut before = load_sequence(db)?;
     if let Some(noted) = life.noted
-        && noted.reached() > before.reserved.max(before.last)
+        && noted.is_beyond(&before)
     {
         tracing::error!(
             "the database has forgotten what this host stored: it was put back, or another \

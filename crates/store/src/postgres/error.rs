@@ -133,7 +133,7 @@ impl PostgresError {
 
     /// Whether the same batches would fail again, however often they are tried:
     /// data that it does not take, a number that is taken, what is too large.
-    fn is_lasting(&self) -> bool {
+    pub(crate) fn is_lasting(&self) -> bool {
         match self {
             Self::Reported { code, .. } => ["22", "23", "54"]
                 .iter()

@@ -189,3 +189,6 @@ fn in_millis(time: Duration) -> u64 {
 fn millis(time: Duration) -> Value {
     Value::Int(i64::try_from(time.as_millis()).unwrap_or(i64::MAX))
 }
+
+#[cfg(test)]
+mod tests;

@@ -171,7 +171,7 @@ impl Planning<'_> {
                 vec![
                     Value::Text(content.uri.clone()),
                     uri(&content.session),
-                    Value::Text(content.content_type.clone()),
+                    shown(&content.content_type),
                     Value::Bytes(content.data.clone()),
                     Value::OptionalBytes(content.excerpt.as_ref().map(|it| it.as_bytes().into())),
                 ],

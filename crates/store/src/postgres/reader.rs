@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use innkeeper_protocol::record::pressed::Pressed;
 use innkeeper_protocol::record::search::{SearchPage, SearchQuery, UsagePage, UsageQuery};
 use innkeeper_protocol::record::store::{Archive, DisposedRow, StoreFault};
 use innkeeper_protocol::record::{
@@ -258,10 +259,9 @@ fn catalogue_row(row: &Row) -> Result<CatalogueRow, PostgresError> {
     Ok(CatalogueRow {
         session: uri_at(row, 0)?,
         modified_at: Timestamp::from_millis(get(row, 1)?),
-        summary: raw("summary", get(row, 2)?)?,
-        facts: get::<Option<String>>(row, 3)?
-            .map(|facts| raw("summary", facts))
-            .transpose()?,
+        // A start does not wait until all of them are pressed.
+        summary: Pressed::plain(get(row, 2)?),
+        facts: get::<Option<&str>>(row, 3)?.map(Pressed::plain),
     })
 }
 

@@ -1,5 +1,7 @@
 //! TLS to the database, with the same library as all else: a certificate is
 //! always checked, against the system's authorities or a file that is named.
+//! Where the address asks for it (`channel_binding=require`), the password is
+//! bound to that certificate, too.
 
 use std::error::Error;
 use std::io;
@@ -8,6 +10,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use sha2::{Digest as _, Sha256, Sha384, Sha512};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
 use tokio_rustls::rustls::pki_types::pem::PemObject as _;
@@ -17,7 +20,11 @@ use tokio_rustls::{TlsConnector, client};
 
 /// Makes encrypted connections.
 #[derive(Clone)]
-pub(super) struct Tls(TlsConnector);
+pub(super) struct Tls {
+    connector: TlsConnector,
+    /// Whether the password is bound to the certificate.
+    binds: bool,
+}
 
 impl std::fmt::Debug for Tls {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -27,7 +34,7 @@ impl std::fmt::Debug for Tls {
 
 impl Tls {
     /// Trusts the authorities in a file, or else those of the system.
-    pub(super) fn trusting(roots: Option<&Path>) -> Result<Self, String> {
+    pub(super) fn trusting(roots: Option<&Path>, binds: bool) -> Result<Self, String> {
         let mut store = RootCertStore::empty();
         match roots {
             Some(file) => {
@@ -49,7 +56,10 @@ impl Tls {
             .map_err(|error| error.to_string())?
             .with_root_certificates(store)
             .with_no_client_auth();
-        Ok(Self(TlsConnector::from(Arc::new(config))))
+        Ok(Self {
+            connector: TlsConnector::from(Arc::new(config)),
+            binds,
+        })
     }
 }
 
@@ -73,14 +83,14 @@ where
     fn make_tls_connect(&mut self, domain: &str) -> io::Result<Handshake> {
         // Sockets of this machine have no name, and are not encrypted.
         Ok(Handshake {
-            connector: self.0.clone(),
+            tls: self.clone(),
             name: ServerName::try_from(domain.to_owned()).map_err(io::Error::other),
         })
     }
 }
 
 pub(super) struct Handshake {
-    connector: TlsConnector,
+    tls: Tls,
     name: io::Result<ServerName<'static>>,
 }
 
@@ -94,13 +104,21 @@ where
 
     fn connect(self, stream: S) -> Self::Future {
         Box::pin(async move {
-            let stream = self.connector.connect(self.name?, stream).await?;
-            Ok(Encrypted(stream))
+            let stream = self.tls.connector.connect(self.name?, stream).await?;
+            let certificates = stream.get_ref().1.peer_certificates();
+            let binding = certificates
+                .and_then(<[_]>::first)
+                .filter(|_| self.tls.binds)
+                .and_then(|certificate| end_point(certificate));
+            Ok(Encrypted { stream, binding })
         })
     }
 }
 
-pub(super) struct Encrypted<S>(client::TlsStream<S>);
+pub(super) struct Encrypted<S> {
+    stream: client::TlsStream<S>,
+    binding: Option<Vec<u8>>,
+}
 
 impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Encrypted<S> {
     fn poll_read(
@@ -108,7 +126,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Encrypted<S> {
         context: &mut Context<'_>,
         into: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_read(context, into)
+        Pin::new(&mut self.stream).poll_read(context, into)
     }
 }
 
@@ -118,20 +136,85 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Encrypted<S> {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.0).poll_write(context, bytes)
+        Pin::new(&mut self.stream).poll_write(context, bytes)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_flush(context)
+        Pin::new(&mut self.stream).poll_flush(context)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_shutdown(context)
+        Pin::new(&mut self.stream).poll_shutdown(context)
     }
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream for Encrypted<S> {
     fn channel_binding(&self) -> ChannelBinding {
-        ChannelBinding::none()
+        match &self.binding {
+            Some(hash) => ChannelBinding::tls_server_end_point(hash.clone()),
+            None => ChannelBinding::none(),
+        }
+    }
+}
+
+/// What a certificate is known by where a password is bound to it (RFC 5929):
+/// its hash, by the function that it was signed with. Nothing for signatures of
+/// which that does not say which one it is.
+fn end_point(certificate: &[u8]) -> Option<Vec<u8>> {
+    const RSA: [u8; 8] = [0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01];
+    const ECDSA: [u8; 6] = [0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04];
+    // A sequence of what is signed, how, and the signature.
+    let (inside, _) = element(certificate)?;
+    let (_, after) = element(inside)?;
+    let (algorithm, _) = element(after)?;
+    let (name, _) = element(algorithm)?;
+    let rsa = name.strip_prefix(&RSA);
+    let ecdsa = name.strip_prefix(&ECDSA);
+    match (rsa, ecdsa) {
+        // Functions that are too weak are replaced.
+        (Some([4 | 5 | 11]), _) | (_, Some([1] | [3, 2])) => {
+            Some(Sha256::digest(certificate).to_vec())
+        }
+        (Some([12]), _) | (_, Some([3, 3])) => Some(Sha384::digest(certificate).to_vec()),
+        (Some([13]), _) | (_, Some([3, 4])) => Some(Sha512::digest(certificate).to_vec()),
+        _ => None,
+    }
+}
+
+/// The first element of what is encoded by DER, and what follows it.
+fn element(der: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (_, rest) = der.split_first()?;
+    let (&first, rest) = rest.split_first()?;
+    let (length, rest) = match first {
+        0..=0x7f => (usize::from(first), rest),
+        0x81..=0x84 => {
+            let (bytes, rest) = rest.split_at_checked(usize::from(first & 0x7f))?;
+            let fold = |length: usize, byte: &u8| (length << 8) | usize::from(*byte);
+            (bytes.iter().fold(0, fold), rest)
+        }
+        _ => return None,
+    };
+    rest.split_at_checked(length)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_certificate_is_known_by_nothing() {
+        let certified = rcgen::generate_simple_self_signed(["db".to_owned()]).unwrap();
+        let whole = certified.cert.der();
+        assert_eq!(end_point(whole), Some(Sha256::digest(whole).to_vec()));
+        for end in 0..whole.len() - 80 {
+            assert_eq!(end_point(&whole[..end]), None, "{end}");
+        }
+        for bytes in [
+            &[0x30, 0x84, 0xff, 0xff, 0xff, 0xff][..],
+            &[0x30, 0x80],
+            &[],
+        ] {
+            assert_eq!(end_point(bytes), None);
+        }
     }
 }

@@ -15,7 +15,7 @@ use rusqlite::{Connection, MAIN_DB, OptionalExtension as _, params};
 use serde_json::Value;
 
 use super::automations;
-use super::json::json;
+use super::json::{Column, json};
 use super::log;
 use super::sequence::{self, integer};
 use super::sessions;
@@ -113,10 +113,10 @@ fn put_session(connection: &Connection, record: &SessionRecord) -> Result<(), St
     let summary = &record.summary;
     let uri = record.uri.as_str();
     let created_at = Timestamp::parse(&summary.created_at).map(Timestamp::as_millis);
-    let summary_json = json("summary", summary)?;
+    let summary_json = Column::of(&json("summary", summary)?);
     let facts = match record.facts.is_empty() {
         true => None,
-        false => Some(json("summary", &record.facts)?),
+        false => Some(Column::of(&json("summary", &record.facts)?)),
     };
     let row = params![
         uri,
@@ -155,7 +155,7 @@ fn put_session(connection: &Connection, record: &SessionRecord) -> Result<(), St
         )?
         .execute(params![
             uri,
-            json("session", &record.state)?,
+            Column::of(&json("session", &record.state)?),
             json("session", &record.notes)?,
         ])?;
     Ok(())
@@ -177,7 +177,8 @@ fn put_titles(connection: &Connection, record: &SessionRecord) -> Result<(), Sto
 fn put_chat(connection: &Connection, record: &ChatRecord) -> Result<(), StoreError> {
     let head = &record.head;
     let is_default = record.uri == ChannelUri::default_chat_of(record.session.as_str());
-    let (head_json, notes_json) = (json("chat", head)?, json("chat", &record.notes)?);
+    let head_json = Column::of(&json("chat", head)?);
+    let notes_json = json("chat", &record.notes)?;
     let row = params![
         record.uri.as_str(),
         record.session.as_str(),

@@ -54,6 +54,13 @@ impl Bookmark {
         }
     }
 
+    /// Whether more was stored than a database knows of, or more numbers were
+    /// given out.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn is_beyond(&self, found: &Sequence) -> bool {
+        self.last > found.last || self.reserved > found.reserved.max(found.last)
+    }
+
     /// What is noted in a data directory, if anything is.
     pub(crate) fn read(dir: &Path) -> Option<Self> {
         let text = match fs::read_to_string(dir.join(FILE)) {

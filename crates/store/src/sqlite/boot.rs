@@ -1,13 +1,14 @@
 //! What the engine is told when it begins. Its cost is that of the catalogue:
 //! no state, transcript or log is read here.
 
+use innkeeper_protocol::record::pressed::Pressed;
 use innkeeper_protocol::record::{Boot, CatalogueRow, ClientRecord, Epoch};
 use innkeeper_protocol::{ChannelUri, ClientId, Timestamp};
 use rusqlite::{Connection, OptionalExtension as _, Row};
 
 use super::apply::{ROOT_CONFIG, SWITCHES};
 use super::automations;
-use super::json::{parsed, raw};
+use super::json::{parsed, pressed};
 use crate::StoreError;
 use crate::sequence::Sequence;
 
@@ -54,11 +55,8 @@ pub(crate) fn catalogue_row(row: &Row<'_>) -> Result<CatalogueRow, StoreError> {
     Ok(CatalogueRow {
         session: uri(row, 0)?,
         modified_at: Timestamp::from_millis(row.get(1)?),
-        summary: raw("summary", row.get(2)?)?,
-        facts: row
-            .get::<_, Option<String>>(3)?
-            .map(|facts| raw("summary", facts))
-            .transpose()?,
+        summary: pressed(row, 2)?.unwrap_or_else(|| Pressed::plain("{}")),
+        facts: pressed(row, 3)?,
     })
 }
 

@@ -6,9 +6,9 @@
 
 use innkeeper_protocol::record::{Cut, LogEntry};
 use innkeeper_protocol::{ChannelUri, Seq};
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, Row, ToSql, params};
 
-use super::json::parsed;
+use super::json::{self, Column, parsed};
 use super::sequence::{integer, number};
 use crate::StoreError;
 use crate::tail::{LogRow, LogSink};
@@ -23,12 +23,23 @@ impl LogSink for &Connection {
             integer(row.first),
             integer(row.last),
             row.channel.as_str(),
-            row.action,
+            action(&row.action),
             row.origin,
-            row.facts,
+            row.facts.as_deref().map(Column::of),
             row.cuts,
         ])?;
         Ok(())
+    }
+}
+
+/// What is streamed is the agent's own words, which nothing is known of, and is
+/// written all the time: it is not worth the work.
+fn action(json: &str) -> Box<dyn ToSql + '_> {
+    let streamed = ["chat/delta", "chat/reasoning", "terminal/data"];
+    let kind = json.strip_prefix(r#"{"type":""#).unwrap_or_default();
+    match streamed.iter().any(|it| kind.starts_with(it)) {
+        true => Box::new(json),
+        false => Box::new(Column::of(json)),
     }
 }
 
@@ -72,10 +83,10 @@ pub(crate) fn read(row: &Row<'_>) -> Result<LogEntry, StoreError> {
         first: number(row.get(0)?),
         last: number(row.get(1)?),
         channel: ChannelUri::from(required(2)?),
-        action: parsed("action", required(3)?)?,
+        action: parsed("action", &json::text("action", row, 3)?)?,
         origin: text(4)?.map(|json| parsed("origin", json)).transpose()?,
-        facts: text(5)?
-            .map(|json| parsed("log entry", json))
+        facts: json::text_or_null("log entry", row, 5)?
+            .map(|json| parsed("log entry", &json))
             .transpose()?
             .unwrap_or_default(),
         cuts: text(6)?.map(read_cuts).transpose()?.unwrap_or_default(),

@@ -18,7 +18,7 @@ use innkeeper_protocol::{ChannelUri, Seq, TurnId};
 use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params};
 
 use super::boot::{catalogue, uri};
-use super::json::{parsed, raw};
+use super::json::{self, parsed, raw};
 use super::sequence::{integer, number};
 use super::{directory, log, schema, search, sessions, usage};
 use crate::StoreError;
@@ -207,10 +207,10 @@ fn load_record(
     };
     Ok(Some(SessionRecord {
         uri: session.clone(),
-        summary: parsed("summary", text(row, 0)?)?,
-        state: parsed("session", text(row, 1)?)?,
+        summary: parsed("summary", &json::text("summary", row, 0)?)?,
+        state: parsed("session", &json::text("session", row, 1)?)?,
         notes: parsed("session", text(row, 2)?)?,
-        facts: match row.get::<_, Option<String>>(3)? {
+        facts: match json::text_or_null("summary", row, 3)? {
             Some(facts) => parsed("summary", &facts)?,
             None => SummaryFacts::default(),
         },
@@ -229,7 +229,7 @@ fn load_chats(
         chats.push(ChatRecord {
             uri: uri(row, 0)?,
             session: session.clone(),
-            head: parsed("chat", text(row, 1)?)?,
+            head: parsed("chat", &json::text("chat", row, 1)?)?,
             seq: number(row.get(2)?),
             notes: parsed("chat", text(row, 3)?)?,
         });

@@ -15,6 +15,7 @@ const STEPS: &[&str] = &[
     include_str!("../../migrations/005.sql"),
     include_str!("../../migrations/006.sql"),
     include_str!("../../migrations/007.sql"),
+    include_str!("../../migrations/008.sql"),
 ];
 
 /// The version of a database that this release writes.

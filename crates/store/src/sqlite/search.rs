@@ -12,6 +12,7 @@ use innkeeper_protocol::{Timestamp, TurnId};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::indexing::{self, RowName};
+use super::json;
 use super::reader::{stored_text, text};
 use crate::StoreError;
 use crate::search::hit::{FoundChat, summary_is_within};
@@ -225,7 +226,9 @@ fn load_chat(
     {
         return Ok(None);
     }
-    if filter.directory.is_some() && !summary_is_within(filter, Some(text(row, 7)?)) {
+    if filter.directory.is_some()
+        && !summary_is_within(filter, Some(&json::text("summary", row, 7)?))
+    {
         return Ok(None);
     }
     Ok(Some(chat))

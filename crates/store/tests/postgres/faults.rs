@@ -8,14 +8,14 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use innkeeper_protocol::record::StoreBatch;
 use innkeeper_protocol::record::store::{Archive, CommitNo, Journal, JournalEvent, Store};
 use innkeeper_store::PostgresStore;
 use innkeeper_store_conformance::Opening;
 use innkeeper_store_conformance::cluster::Cluster;
-use innkeeper_store_conformance::records::{batch, log_of, put_session, title};
+use innkeeper_store_conformance::records::{batch, log_of, put_session, reserve, title};
 use tempfile::TempDir;
 
 use crate::common::{LEASE, address, is_there, options};
@@ -34,7 +34,7 @@ struct Running {
     journal: Option<Box<dyn Journal>>,
     events: mpsc::Receiver<JournalEvent>,
     archive: Arc<dyn Archive>,
-    _dir: TempDir,
+    dir: TempDir,
 }
 
 impl Running {
@@ -50,7 +50,7 @@ impl Running {
             journal: Some(Box::new(store).start(notify).unwrap()),
             events,
             archive,
-            _dir: dir,
+            dir,
         }
     }
 
@@ -289,8 +289,7 @@ fn a_host_whose_database_is_too_slow_for_the_lease_gives_it_up_in_time() {
 }
 
 /// What PostgreSQL says when its disk is full, for whatever is written to a
-/// table. (A disk that is really full would need a file system of the test's
-/// own.)
+/// table.
 fn fill(cluster: &Cluster, table: &str) {
     cluster.sql(&format!(
         "CREATE FUNCTION house.no_room() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -300,6 +299,50 @@ fn fill(cluster: &Cluster, table: &str) {
          CREATE TRIGGER no_room BEFORE INSERT OR UPDATE ON house.{table}
              FOR EACH ROW EXECUTE FUNCTION house.no_room()"
     ));
+}
+
+/// Fills the disk with a table, page by page.
+const FILL: &str = "CREATE TABLE public.filler (words text);
+    ALTER TABLE public.filler ALTER words SET STORAGE PLAIN;
+    DO $$ BEGIN LOOP BEGIN
+        INSERT INTO public.filler SELECT repeat('x', 7000) FROM generate_series(1, 10);
+    EXCEPTION WHEN disk_full THEN EXIT;
+    END; END LOOP; END $$";
+
+#[test]
+fn a_host_whose_database_has_a_full_disk_keeps_its_lease_and_waits_for_room() {
+    if !is_there() {
+        return;
+    }
+    let Some(cluster) = Cluster::start_on_disk_of("48m") else {
+        return;
+    };
+    let running = Running::on(&cluster.address("house"), SHORT_LEASE);
+    running.until_committed(running.submit(said(1), true));
+    cluster.sql(FILL);
+    // No page that there is has room for this, and it cannot be made shorter.
+    let chance = |number: u64| number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let large: String = (0..20_000)
+        .map(|number| format!("{:016x}", chance(number)))
+        .collect();
+    running.submit(batch([title(2, "ahp-root://", &large)]), true);
+    let JournalEvent::Failing { reason } = running.next() else {
+        panic!("it should fail");
+    };
+    assert!(reason.contains("No space left on device"), "{reason}");
+    assert!(reason.contains("free some space"), "{reason}");
+    running.submit(said(3), true);
+    // The lease that it had would have run out by now.
+    let lasts = "SELECT until - clock_timestamp() > interval '0' FROM house.lease";
+    let full = Instant::now();
+    while full.elapsed() < SHORT_LEASE {
+        assert_eq!(cluster.sql(lasts), "t");
+    }
+    cluster.sql("DROP TABLE public.filler");
+    let seen = running.until_committed(CommitNo(3));
+    assert_eq!(seen, [JournalEvent::Recovered]);
+    assert_eq!(running.stored(), [1, 2, 3]);
+    assert_eq!(cluster.sql("SELECT life FROM house.lease"), "1");
 }
 
 #[test]
@@ -334,6 +377,16 @@ fn a_host_whose_lease_cannot_be_written_for_want_of_room_gives_it_up_in_time() {
     running.is_lost_in_time(&cluster);
 }
 
+/// The address of two servers, of which one takes writes.
+fn both(primary: &Cluster, standby: &Cluster) -> String {
+    let in_url = |cluster: &Cluster| {
+        let address = cluster.address("house");
+        address.split(['@', '/']).nth(3).unwrap().to_owned()
+    };
+    let (primary, standby) = (in_url(primary), in_url(standby));
+    format!("postgres://postgres@{primary},{standby}/postgres?schema=house")
+}
+
 #[test]
 fn a_standby_of_the_database_that_is_promoted_takes_its_place() {
     if !is_there() {
@@ -343,16 +396,7 @@ fn a_standby_of_the_database_that_is_promoted_takes_its_place() {
     let standby = primary.standby();
     primary.configure("synchronous_standby_names = '*'\nsynchronous_commit = on");
     primary.restart();
-    let in_url = |cluster: &Cluster| {
-        let address = cluster.address("house");
-        address.split(['@', '/']).nth(3).unwrap().to_owned()
-    };
-    let both = format!(
-        "postgres://postgres@{},{}/postgres?schema=house",
-        in_url(&primary),
-        in_url(&standby)
-    );
-    let running = Running::on(&both, LEASE);
+    let running = Running::on(&both(&primary, &standby), LEASE);
     for seq in 1..=5 {
         running.until_committed(running.submit(said(seq), true));
     }
@@ -362,6 +406,46 @@ fn a_standby_of_the_database_that_is_promoted_takes_its_place() {
     standby.promote();
     running.until_committed(CommitNo(6));
     assert_eq!(running.stored(), [1, 2, 3, 4, 5, 6]);
+}
+
+#[test]
+fn where_a_promoted_standby_lacks_the_last_commits_no_number_is_given_out_again() {
+    if !is_there() {
+        return;
+    }
+    let mut primary = Cluster::start();
+    let standby = primary.standby();
+    let both = both(&primary, &standby);
+    let mut running = Running::on(&both, LEASE);
+    running.until_committed(running.submit(batch([reserve(10)]), true));
+    running.until_committed(running.submit(said(1), true));
+    let reached = primary.sql("SELECT pg_current_wal_lsn()");
+    let follows = format!("SELECT pg_last_wal_replay_lsn() >= '{reached}'");
+    while standby.sql(&follows) != "t" {
+        thread::sleep(Duration::from_millis(10));
+    }
+    // It follows no longer, and nobody waits for it.
+    standby.sql("ALTER SYSTEM SET primary_conninfo = ''");
+    standby.sql("SELECT pg_reload_conf()");
+    while standby.sql("SELECT count(*) FROM pg_stat_wal_receiver") != "0" {
+        thread::sleep(Duration::from_millis(10));
+    }
+    running.until_committed(running.submit(batch([reserve(500)]), true));
+    running.until_committed(running.submit(said(11), true));
+    primary.stop();
+    standby.promote();
+    // What it would add is built on what is not there.
+    running.submit(said(12), true);
+    let mut events = std::iter::from_fn(|| running.events.recv_timeout(PATIENCE).ok());
+    assert!(events.any(|event| matches!(event, JournalEvent::Lost { .. })));
+    let _ = running.journal.take().map(Journal::close);
+    assert_eq!(standby.sql("SELECT count(*) FROM house.log"), "1");
+
+    standby.sql("UPDATE house.lease SET owner = NULL");
+    let options = options(&running.dir, LEASE, &Opening::default());
+    let mut store = PostgresStore::open(&address(&both), options).unwrap();
+    let boot = store.begin().unwrap();
+    assert!(boot.next_seq > 500.into(), "{:?}", boot.next_seq);
 }
 
 #[test]

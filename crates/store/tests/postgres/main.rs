@@ -6,5 +6,6 @@ mod common;
 mod conformance;
 mod faults;
 mod lease;
+mod search;
 mod tls;
 mod transfer;

@@ -12,7 +12,7 @@ use crate::common::{LEASE, address, is_there, options};
 
 /// A database that is its own authority, and the address by which it is known.
 struct Encrypted {
-    _cluster: Cluster,
+    cluster: Cluster,
     authority: String,
     files: TempDir,
 }
@@ -31,16 +31,20 @@ impl Encrypted {
         let other = rcgen::generate_simple_self_signed(["other".to_owned()]).unwrap();
         fs::write(files.path().join("other.pem"), other.cert.pem()).unwrap();
         Self {
-            _cluster: cluster,
+            cluster,
             authority,
             files,
         }
     }
 
     fn opened(&self, parameters: &str) -> Result<PostgresStore, PostgresError> {
+        self.opened_by("postgres", parameters)
+    }
+
+    fn opened_by(&self, user: &str, parameters: &str) -> Result<PostgresStore, PostgresError> {
         let (authority, files) = (&self.authority, self.files.path().display());
         let parameters = parameters.replace("FILES", &files.to_string());
-        let url = format!("postgres://postgres@{authority}/postgres?schema=house&{parameters}");
+        let url = format!("postgres://{user}@{authority}/postgres?schema=house&{parameters}");
         let dir = tempfile::tempdir().unwrap();
         PostgresStore::open(&address(&url), options(&dir, LEASE, &Opening::default()))
     }
@@ -98,4 +102,23 @@ fn a_database_that_wants_encryption_is_not_talked_to_without() {
     let database = Encrypted::named(None);
     let said = database.opened("sslmode=disable").unwrap_err().to_string();
     assert!(said.contains("no encryption"), "{said}");
+}
+
+#[test]
+fn a_password_is_bound_to_the_certificate_where_that_is_asked_for() {
+    if !is_there() {
+        return;
+    }
+    let database = Encrypted::named(None);
+    database.cluster.want_password("s3cret");
+    for binding in ["disable", "prefer", "require"] {
+        let parameters = format!("channel_binding={binding}&sslrootcert=FILES/own.pem");
+        let opened =
+            database.opened_by("postgres:s3cret", &format!("{parameters}&sslmode=require"));
+        Box::new(opened.unwrap()).close().unwrap();
+        let refused =
+            database.opened_by("postgres:wrong", &format!("{parameters}&sslmode=require"));
+        let said = refused.unwrap_err().to_string();
+        assert!(said.contains("password authentication failed"), "{said}");
+    }
 }

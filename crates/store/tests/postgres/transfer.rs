@@ -3,13 +3,15 @@
 use std::path::Path;
 
 use innkeeper_protocol::record::store::Store;
-use innkeeper_store::{SqliteStore, StoreOptions, StorePlace, TransferError, transfer};
+use innkeeper_store::{
+    DATABASE_FILE, SqliteStore, StoreOptions, StorePlace, TransferError, transfer,
+};
 use innkeeper_store_conformance::Opening;
 use innkeeper_store_conformance::records::{
     batch, content, dispose, log_of, put_chat, put_session, reserve, title, turn,
 };
 
-use crate::common::{House, is_there};
+use crate::common::{House, cluster, is_there};
 
 fn filled(dir: &Path) {
     let mut store = SqliteStore::open(dir, StoreOptions::default()).unwrap();
@@ -71,4 +73,41 @@ fn a_house_moves_into_postgresql_and_back_and_is_the_same() {
     assert_eq!(log_of(&*archive, 0, u64::MAX).len(), 29);
     let mut copy = SqliteStore::open(back.path(), StoreOptions::default()).unwrap();
     assert_eq!(copy.begin().unwrap().next_seq, 5001.into());
+}
+
+/// Has a client of this name, which no host would have let in.
+fn with_client(dir: &Path, name: &str) {
+    let database = rusqlite::Connection::open(dir.join(DATABASE_FILE)).unwrap();
+    let insert = format!("INSERT INTO client VALUES ({name}, '1.0.0', 1)");
+    database.execute(&insert, []).unwrap();
+}
+
+#[test]
+fn what_cannot_be_moved_is_named_and_nothing_is_moved_until_it_is_gone() {
+    if !is_there() {
+        return;
+    }
+    for (name, says) in [
+        ("'a' || char(0)", "its client_id"),
+        ("CAST(x'ff' AS TEXT)", "its client_id"),
+        // An index has no room for what is this long, and random.
+        ("hex(randomblob(4000))", "rows 1 to 1 of the table client"),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        filled(dir.path());
+        with_client(dir.path(), name);
+        let house = House::new();
+        let there = StorePlace::Postgres(Box::new(house.address()));
+        let here = StorePlace::Directory(dir.path().to_owned());
+        let refused = transfer(&here, &there, StoreOptions::default()).unwrap_err();
+        let refused = refused.to_string();
+        assert!(refused.contains(says), "{refused}");
+        assert!(refused.contains("nothing was moved"), "{refused}");
+        let sessions = format!("SELECT count(*) FROM {}.session", house.schema);
+        assert_eq!(cluster().sql(&sessions), "0");
+        let database = rusqlite::Connection::open(dir.path().join(DATABASE_FILE)).unwrap();
+        database.execute("DELETE FROM client", []).unwrap();
+        drop(database);
+        transfer(&here, &there, StoreOptions::default()).unwrap();
+    }
 }

@@ -19,6 +19,7 @@ pub(crate) const FIXTURES: &[(i64, &str)] = &[
     (4, include_str!("../fixtures/v4.sql")),
     (5, include_str!("../fixtures/v5.sql")),
     (6, include_str!("../fixtures/v6.sql")),
+    (7, include_str!("../fixtures/v7.sql")),
 ];
 
 pub(crate) fn fixture(sql: &str, version: i64) -> tempfile::TempDir {

@@ -99,8 +99,22 @@ const EDITORS: &[&str] = &[
     "str_replace",
     "search_replace",
 ];
+/// Names that say so only together with what the tool takes.
+const PERHAPS_EDITORS: &[&str] = &["patch"];
 
-const DELEGATES: &[&str] = &["agent", "task", "subagent", "spawn_agent", "delegate"];
+const DELEGATES: &[&str] = &[
+    "agent",
+    "task",
+    "subagent",
+    "spawn_agent",
+    "delegate",
+    "invoke_agent",
+    "delegate_task",
+];
+/// What another agent is told.
+const PROMPTS: &[&str] = &["prompt", "instructions", "message", "goal"];
+/// What lets it go on by itself.
+const BACKGROUND: &[&str] = &["run_in_background", "async", "background"];
 
 pub(super) fn call(wish: &Wish<'_>, tools: &[Offered]) -> Option<Call> {
     match *wish {
@@ -114,7 +128,7 @@ pub(super) fn call(wish: &Wish<'_>, tools: &[Offered]) -> Option<Call> {
             path,
             old,
             new,
-        } => match first(tools, EDITORS) {
+        } => match editor(tools) {
             Some(tool) => {
                 let full = format!("{directory}/{path}");
                 let sides = [(OLD, json!(old)), (NEW, json!(new))];
@@ -148,27 +162,43 @@ pub(super) fn call(wish: &Wish<'_>, tools: &[Offered]) -> Option<Call> {
     }
 }
 
+/// The tool that replaces a text by another; without one, any that edits.
+fn editor(tools: &[Offered]) -> Option<&Offered> {
+    let replaces = |tool: &&Offered| {
+        let mut sides = OLD.iter().chain(&["edits"]);
+        sides.any(|name| !tool.schema["properties"][*name].is_null())
+    };
+    let mut named = EDITORS.iter().chain(PERHAPS_EDITORS).flat_map(|name| {
+        let of_name = tools.iter().filter(move |tool| tool.is_called(name));
+        of_name.filter(replaces)
+    });
+    named.next().or_else(|| first(tools, EDITORS))
+}
+
 /// A call of the tool that lets another agent work, if it says in words what to
 /// do, and can go on by itself where that is wanted.
 fn delegate(prompt: &str, kind: &str, in_background: bool, tools: &[Offered]) -> Option<Call> {
-    let has_prompt = |tool: &&Offered| !tool.schema["properties"]["prompt"].is_null();
+    let has = |tool: &Offered, names: &[&str]| {
+        let mut names = names.iter();
+        names.any(|name| !tool.schema["properties"][*name].is_null())
+    };
     let is_it = |tool: &&Offered| {
         let mut names = DELEGATES.iter();
-        names.any(|name| tool.name.eq_ignore_ascii_case(name)) && has_prompt(tool)
+        names.any(|name| tool.name.eq_ignore_ascii_case(name)) && has(tool, PROMPTS)
     };
     let tool = tools.iter().find(is_it)?;
     let property = |name: &str| &tool.schema["properties"][name];
     let modes = property("mode")["enum"].as_array();
     let mode = if in_background { "background" } else { "sync" };
     let has_mode = modes.is_some_and(|modes| modes.iter().any(|it| it == mode));
-    if in_background && !has_mode && property("run_in_background").is_null() {
+    if in_background && !has_mode && !has(tool, BACKGROUND) {
         return None;
     }
     let mut arguments: Vec<Argument<'_>> = vec![
-        (&["prompt"], json!(prompt)),
+        (PROMPTS, json!(prompt)),
         (&["description", "title"], json!("Look around")),
-        (&["subagent_type", "agent_type"], json!(kind)),
-        (&["run_in_background"], json!(in_background)),
+        (&["subagent_type", "agent_type", "agent_name"], json!(kind)),
+        (BACKGROUND, json!(in_background)),
     ];
     if has_mode {
         arguments.push((&["mode"], json!(mode)));

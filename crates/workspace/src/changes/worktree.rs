@@ -37,7 +37,7 @@ pub(super) fn create(
     let from = from.unwrap_or("HEAD");
     let Some(commit) = repository.resolve(from)? else {
         return Err(GitError::Other(format!(
-            "there is no branch or commit `{from}` in this repository"
+            "unknown branch or commit `{from}` in this repository"
         )));
     };
     if let Some(parent) = at.parent() {

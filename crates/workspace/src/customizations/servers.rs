@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 
+use innkeeper_protocol::bounds::MAX_ID_BYTES;
 use innkeeper_protocol::mcp::{McpServer, McpTransport};
 use innkeeper_protocol::newest::state::{
     ChildCustomization, McpServerCustomization, McpServerState, McpServerStoppedState,
@@ -109,11 +110,22 @@ fn transport(server: &Value, variables: &Variables) -> Result<McpTransport, Stri
             let (url, headers) = (filled(url)?, texts(server, "headers", variables)?);
             Ok(match kind {
                 Some("sse") => McpTransport::Sse { url, headers },
-                _ => McpTransport::Http { url, headers },
+                _ => McpTransport::Http {
+                    url,
+                    headers,
+                    oauth_client: oauth_client(server),
+                },
             })
         }
         (None, None) => Err("has neither a `command` nor a `url`".to_owned()),
     }
+}
+
+/// The OAuth client that people sign in with.
+fn oauth_client(server: &Map<String, Value>) -> Option<String> {
+    let client = server.get("oauth")?.get("clientId")?.as_str()?;
+    let fits = !client.is_empty() && client.len() <= MAX_ID_BYTES;
+    fits.then(|| client.to_owned())
 }
 
 fn texts(
@@ -213,6 +225,15 @@ mod tests {
                 McpTransport::Http {
                     url: url.clone(),
                     headers: headers.clone(),
+                    oauth_client: None,
+                },
+            ),
+            (
+                json!({"url": url, "oauth": {"clientId": "innkeeper", "callbackPort": 8080}}),
+                McpTransport::Http {
+                    url: url.clone(),
+                    headers: BTreeMap::new(),
+                    oauth_client: Some("innkeeper".to_owned()),
                 },
             ),
             (

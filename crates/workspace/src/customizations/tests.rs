@@ -300,7 +300,7 @@ fn a_plugin_that_a_client_holds_is_read_from_what_it_gave() {
         id: "p1".to_owned(),
         uri: "virtual://c/p".to_owned(),
         name: "Mine".to_owned(),
-        client_id: "c".to_owned(),
+        client_id: Some("c".to_owned()),
     };
     let files = [
         ("skills/x/SKILL.md", "---\nname: x\n---\n"),
@@ -348,7 +348,10 @@ impl Heard {
     fn until(&self, wanted: impl Fn(&str) -> bool) -> String {
         loop {
             let report = self.reports.recv_timeout(Duration::from_secs(60)).unwrap();
-            let all = report.found.iter().map(|it| &it.customization);
+            let CustomizationReport::Found { found, .. } = report else {
+                continue;
+            };
+            let all = found.iter().map(|it| &it.customization);
             let text = serde_json::to_string(&all.collect::<Vec<_>>()).unwrap();
             if wanted(&text) {
                 return text;
@@ -395,6 +398,7 @@ fn what_the_user_and_the_configuration_bring_holds_everywhere() {
         home: Some(home.path().to_owned()),
         plugins: vec![plugin.path().to_owned()],
         variables: BTreeMap::new(),
+        copies: None,
     });
     heard.follow(1, CustomizationPlace::Host);
     heard.until(|text| text.contains("mine") && text.contains("theirs"));

@@ -1,6 +1,7 @@
 // Automations: what agents do by themselves, and the runs of it.
 
 import type { ConfigSchema, ErrorInfo, JsonObject, URI, UsageInfo } from "./common";
+import type { PluginCustomization } from "./customization";
 import type { AgentSelection, Message, ModelSelection } from "./message";
 
 export interface AutomationScheduleTrigger {
@@ -42,6 +43,16 @@ export interface AutomationSessionTemplate {
   agent?: AgentSelection;
   workingDirectories?: URI[];
   config?: JsonObject;
+  customizations?: AutomationPlugin[];
+}
+
+/** A plugin of a client, of which the host keeps a copy. */
+export interface AutomationPlugin {
+  type: "plugin";
+  id: string;
+  uri: URI;
+  name: string;
+  nonce?: string;
 }
 
 export type AutomationDisableCondition = { kind: "afterRuns"; max: number } | { kind: "afterDate"; date: string };
@@ -95,6 +106,8 @@ export interface AutomationEntry {
   runs: AutomationRunSummary[];
   runsNextCursor?: string;
   operations: string[];
+  /** The host's copies of the plugins. */
+  customizations?: PluginCustomization[];
   createdAt: string;
   modifiedAt: string;
   _meta?: JsonObject;

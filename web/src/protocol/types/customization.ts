@@ -11,7 +11,7 @@ export type Enablement =
 export type McpServerState =
   | { kind: "starting"; blocking?: boolean }
   | { kind: "ready" }
-  | { kind: "authRequired"; resource?: ProtectedResource; [detail: string]: unknown }
+  | { kind: "authRequired"; resource?: ProtectedResource; oauthClient?: { clientId: string }; [detail: string]: unknown }
   | { kind: "error"; error: ErrorInfo }
   | { kind: "stopped" };
 

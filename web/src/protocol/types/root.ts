@@ -52,5 +52,5 @@ export interface InitializeResult {
   defaultDirectory?: URI;
   completionTriggerCharacters?: string[];
   terminalCommandPrefix?: string;
-  telemetry?: { metrics?: URI };
+  telemetry?: { logs?: URI; traces?: URI; metrics?: URI };
 }

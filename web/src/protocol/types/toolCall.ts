@@ -65,6 +65,8 @@ export type RiskAssessment =
 export interface AuthRequirement {
   reason: "required" | "expired" | "insufficientScope";
   resource: ProtectedResource;
+  /** The client that is registered where people sign in. */
+  oauthClient?: { clientId: string };
   description?: string;
 }
 

@@ -1,18 +1,39 @@
+import { useRef } from "react";
 import { isTouch } from "../../lib/device";
 import { Icon } from "../ui/Icon";
+import { Menu } from "../ui/Menu";
+import { filesOfFolder } from "./attach";
 
-/** Files from this device; on a phone also from its camera. */
-export function AttachButtons({ onFiles }: { onFiles: (files: File[]) => void }) {
+interface Props {
+  onFiles: (files: File[]) => void;
+  /** Shows the files of the session, each of which can be attached there. */
+  onBrowse?: () => void;
+}
+
+/** What can be attached: files and folders of this device, and those of the session. */
+export function AttachButtons({ onFiles, onBrowse }: Props) {
+  const files = useRef<HTMLInputElement>(null);
+  const folder = useRef<HTMLInputElement>(null);
   const take = (event: React.ChangeEvent<HTMLInputElement>) => {
-    onFiles([...(event.target.files ?? [])]);
+    const picked = [...(event.target.files ?? [])];
+    onFiles(event.target === folder.current ? filesOfFolder(picked) : picked);
     event.target.value = "";
   };
   return (
     <>
-      <label className="icon-button" title="Attach files">
+      <Menu
+        label="Attach"
+        items={[
+          { label: "Files…", icon: "attach", run: () => files.current?.click() },
+          // Phones have no folders to choose.
+          ...(isTouch() ? [] : [{ label: "Folder…", icon: "folder" as const, run: () => folder.current?.click() }]),
+          ...(onBrowse ? [{ label: "From the session’s files…", icon: "file" as const, run: onBrowse }] : []),
+        ]}
+      >
         <Icon name="attach" />
-        <input type="file" multiple className="sr-only" aria-label="Attach files" onChange={take} />
-      </label>
+      </Menu>
+      <input ref={files} type="file" multiple hidden aria-label="Attach files" onChange={take} />
+      <input ref={folder} type="file" hidden aria-label="Attach a folder" {...{ webkitdirectory: "" }} onChange={take} />
       {isTouch() && (
         <label className="icon-button" title="Take a picture">
           <Icon name="camera" />

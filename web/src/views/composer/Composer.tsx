@@ -2,8 +2,9 @@
 // sent with below.
 
 import { useCallback, useState } from "react";
+import { go } from "../../app/address";
 import { say, sendNow, stop, takeBack } from "../../app/chat";
-import { useApp, useHost } from "../../app/context";
+import { useApp, useHost, useRoute } from "../../app/context";
 import { complete } from "../../app/resources";
 import { needsUploads, sayLarge } from "../../app/uploads";
 import { isTouch } from "../../lib/device";
@@ -42,6 +43,7 @@ function ReadOnly() {
 
 function ChatEditor({ chat, onSent }: Props) {
   const host = useHost();
+  const route = useRoute();
   const { store } = host;
   const isStreaming = useApp((state) => state.streaming);
   const activeTurn = useApp((state) => state.chat?.activeTurn?.id);
@@ -101,28 +103,33 @@ function ChatEditor({ chat, onSent }: Props) {
         ask={useCallback((typed: string, offset: number) => complete(host, chat, typed, offset), [host, chat])}
         onSend={send}
         onKey={onKey}
+        onBrowse={route.view === "session" ? () => go({ ...route, pane: "files", turn: undefined }) : undefined}
+        end={
+          <>
+            <ContextMeter />
+            {isStreaming && !isEmpty && !isUploading && (
+              <button type="button" className="button" onClick={() => send("queue")} title="Send after this turn (Alt+Enter)">
+                Queue
+              </button>
+            )}
+            {isStreaming && activeTurn && (
+              <button type="button" className="icon-button stop" onClick={() => stop(host, chat, activeTurn)} aria-label="Stop" title="Stop (Esc)">
+                <Icon name="stop" />
+              </button>
+            )}
+            {(!isStreaming || !isEmpty || !activeTurn) && (
+              <button type="submit" className="icon-button send" disabled={isEmpty || isUploading} aria-label={isStreaming ? "Steer" : "Send"} title={isStreaming ? "Steer (Enter)" : "Send (Enter)"}>
+                <Icon name="send" />
+              </button>
+            )}
+          </>
+        }
       >
         <ModePicker />
         <ModelPicker chat={chat} />
         <AgentPicker chat={chat} />
         {isUploading && <span className="badge" role="status">Uploading attachments…</span>}
         {isShell && <span className="badge">runs in a shell, asks no agent</span>}
-        <ContextMeter />
-        {isStreaming && !isEmpty && !isUploading && (
-          <button type="button" className="button" onClick={() => send("queue")} title="Send after this turn (Alt+Enter)">
-            Queue
-          </button>
-        )}
-        {isStreaming && activeTurn && (
-          <button type="button" className="icon-button stop" onClick={() => stop(host, chat, activeTurn)} aria-label="Stop" title="Stop (Esc)">
-            <Icon name="stop" />
-          </button>
-        )}
-        {(!isStreaming || !isEmpty || !activeTurn) && (
-          <button type="submit" className="icon-button send" disabled={isEmpty || isUploading} aria-label={isStreaming ? "Steer" : "Send"} title={isStreaming ? "Steer (Enter)" : "Send (Enter)"}>
-            <Icon name="send" />
-          </button>
-        )}
       </Editor>
     </div>
   );

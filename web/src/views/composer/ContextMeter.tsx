@@ -11,7 +11,7 @@ const FULL = 0.8;
 /** How full the model's context is, and what the conversation has cost. */
 export function ContextMeter() {
   const usage = useApp((state) => state.contextUsage);
-  if (!usage || (usage.used === 0 && usage.window === undefined)) return <span className="spacer" />;
+  if (!usage || (usage.used === 0 && usage.window === undefined)) return null;
   const { used, window } = usage;
   const share = window ? Math.min(1, used / window) : undefined;
   const cost = costIn(usage.usage, "sessionCost");

@@ -29,11 +29,15 @@ interface Props {
   onSend: (manner: "steer" | "queue") => void;
   /** Whether a key meant something else than what it means in text. */
   onKey?: (event: React.KeyboardEvent) => boolean;
-  /** What stands below the text, behind the buttons for files. */
+  /** Shows files that can be attached, if there are any to show. */
+  onBrowse?: () => void;
+  /** What stands below the text, behind the buttons for files; it takes more lines where there is no room. */
   children: ReactNode;
+  /** What stands at the end of the last of these lines, whatever their number. */
+  end: ReactNode;
 }
 
-export function Editor({ editor, placeholder, className = "", rows = 1, isLocked = false, ask, onSend, onKey, children }: Props) {
+export function Editor({ editor, placeholder, className = "", rows = 1, isLocked = false, ask, onSend, onKey, onBrowse, children, end }: Props) {
   const { store } = useHost();
   const input = useRef<HTMLTextAreaElement>(null);
   const dropped = useRef<readonly MessageAttachment[]>([]);
@@ -94,10 +98,9 @@ export function Editor({ editor, placeholder, className = "", rows = 1, isLocked
           readOnly={isLocked}
           placeholder={placeholder}
           aria-label="Message"
-          aria-expanded={completions.isOpen}
           aria-controls={completions.isOpen ? "completions" : undefined}
           aria-activedescendant={completions.isOpen ? `completion-${completions.active}` : undefined}
-          role="combobox"
+          aria-haspopup="listbox"
           aria-autocomplete="list"
           data-composer
           onChange={(event) => {
@@ -109,8 +112,11 @@ export function Editor({ editor, placeholder, className = "", rows = 1, isLocked
         />
         <CompletionList completions={completions} />
         <div className="composer-bar">
-          <AttachButtons onFiles={(files) => void addFiles(files)} />
-          {children}
+          <div className="composer-chips">
+            <AttachButtons onFiles={(files) => void addFiles(files)} onBrowse={onBrowse} />
+            {children}
+          </div>
+          <div className="composer-end">{end}</div>
         </div>
       </form>
     </>

@@ -17,14 +17,14 @@ export function useDrop(onFiles: (files: File[]) => void): boolean {
     };
     const drop = (event: DragEvent) => {
       setOver(false);
-      const files = filesIn(event.dataTransfer);
-      if (files.length > 0) onFiles(files);
+      const { count, files } = filesIn(event.dataTransfer);
+      if (count > 0) void files.then(onFiles);
     };
     const paste = (event: ClipboardEvent) => {
-      const files = filesIn(event.clipboardData);
-      if (files.length === 0 || isElsewhere(event.target)) return;
+      const { count, files } = filesIn(event.clipboardData);
+      if (count === 0 || isElsewhere(event.target)) return;
       event.preventDefault();
-      onFiles(files);
+      void files.then(onFiles);
     };
     addEventListener("dragover", over);
     addEventListener("dragleave", leave);

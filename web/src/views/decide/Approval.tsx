@@ -7,7 +7,8 @@ import { useApp, useHost } from "../../app/context";
 import { plain } from "../../lib/text";
 import type { ConfirmationOption, PendingCall } from "../../protocol/types";
 import { pathOf } from "../../protocol/uri";
-import { choicesOf, directoryOf, editableInput, readInput } from "../../state/approval";
+import { choicesOf, directoryOf, editableInput, readInput, saysCommand, sessionOf } from "../../state/approval";
+import { shortened } from "../../state/files";
 import { detailsOf, titleOf } from "../../state/timeline";
 import { editorsOf } from "../../state/waiting";
 import { kindOf } from "../../state/toolKinds";
@@ -55,15 +56,16 @@ export function Approval({ chat, turnId, call }: Props) {
   };
   const said = typeof toolInput === "string" ? readInput(toolInput, call._meta) : undefined;
   const directory = useApp((state) => (said?.command !== undefined && said.where === undefined ? directoryOf(state.channels, chat) : undefined));
-  const name = titleOf(call);
-  const heading = confirmationTitle ? plain(confirmationTitle) : `Allow ${name}?`;
+  const directories = useApp((state) => sessionOf(state.channels, chat)?.workingDirectories);
+  const name = shortened(titleOf(call), directories);
+  const heading = confirmationTitle ? shortened(plain(confirmationTitle), directories) : `Allow ${name}?`;
 
   return (
     <div className="approval" data-call={call.toolCallId}>
       <p className="decide-title">
         <Icon name={TOOL_ICONS[kindOf(call)]} /> {heading}
       </p>
-      {!heading.includes(name) && <p className="call-name">{name}</p>}
+      {!heading.includes(name) && !saysCommand(name, said?.command) && <p className="call-name">{name}</p>}
       {riskAssessment?.status === "complete" && (
         <p className={riskAssessment.safety < VERY_RISKY ? "risk bad" : "risk"}>
           <Icon name="warning" /> {plain(riskAssessment.reason)}

@@ -17,7 +17,7 @@ export function AuthNeeded({ chat, turnId, call }: { chat: string; turnId: strin
     <div className="approval">
       <p className="decide-title">{auth.resource.resource_name ?? auth.resource.resource} wants you to sign in</p>
       {auth.description && <p className="muted">{auth.description}</p>}
-      <SignIn resource={auth.resource} />
+      <SignIn resource={auth.resource} client={auth.oauthClient?.clientId} />
       <div className="button-row">
         <button type="button" className="button danger" onClick={cancel}>
           Continue without it

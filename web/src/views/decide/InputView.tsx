@@ -22,6 +22,7 @@ export function InputView({ input, meta }: { input: ToolInput | undefined; meta:
       {command !== undefined && where && <Where path={where} />}
       {plan !== undefined && (
         <div className="plan" role="group" aria-label="Plan" tabIndex={0}>
+          <h2 className="sr-only">Plan</h2>
           <Markdown text={plan} />
         </div>
       )}

@@ -9,10 +9,12 @@ import type { ProtectedResource } from "../../protocol/types";
 
 interface Props {
   resource: ProtectedResource;
+  /** The OAuth client to get the token with, if there is a certain one. */
+  client?: string;
   onDone?: () => void;
 }
 
-export function SignIn({ resource, onDone }: Props) {
+export function SignIn({ resource, client, onDone }: Props) {
   const host = useHost();
   const id = useId();
   const [token, setToken] = useState("");
@@ -39,7 +41,7 @@ export function SignIn({ resource, onDone }: Props) {
           Sign in
         </button>
       </div>
-      <Ways resource={resource} />
+      <Ways resource={resource} client={client} />
       {state.problem && (
         <p className="problem" role="alert">
           {state.problem}
@@ -51,9 +53,9 @@ export function SignIn({ resource, onDone }: Props) {
 }
 
 /** Where a token comes from, as far as the resource says so. */
-function Ways({ resource: { authorization_servers: servers, resource_documentation: documentation, scopes_supported: scopes } }: Props) {
+function Ways({ resource: { authorization_servers: servers, resource_documentation: documentation, scopes_supported: scopes }, client }: Props) {
   const links = [...(servers ?? []), ...(documentation ? [documentation] : [])].filter((url) => /^https?:/.test(url));
-  if (links.length === 0 && !scopes?.length) return null;
+  if (links.length === 0 && !scopes?.length && !client) return null;
   return (
     <small className="muted">
       {links.map((url) => (
@@ -62,6 +64,7 @@ function Ways({ resource: { authorization_servers: servers, resource_documentati
         </a>
       ))}
       {scopes?.length ? ` Scopes: ${scopes.join(", ")}` : ""}
+      {client ? ` OAuth client: ${client}` : ""}
     </small>
   );
 }

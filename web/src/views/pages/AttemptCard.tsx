@@ -151,9 +151,9 @@ function Files({ changes: { files }, directories, path, onPath }: FilesProps) {
       </ul>
       {named.length > shown.length && <p className="muted">and {count(named.length - shown.length, "more file")}</p>}
       {path !== undefined && (
-        <section className="attempt-diff" aria-label={`Difference in ${path}`}>
+        <div className="attempt-diff" role="group" aria-label={`Difference in ${path}`}>
           {chosen ? <Difference file={chosen.file} /> : <p className="pane-note">This attempt did not change {path}.</p>}
-        </section>
+        </div>
       )}
     </>
   );

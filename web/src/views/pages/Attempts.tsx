@@ -32,7 +32,7 @@ export function Attempts({ id }: { id: string }) {
     return (
       <div className="page-note">
         <Icon name="question" />
-        <h2>These attempts are not here</h2>
+        <h1>These attempts are not here</h1>
         <p>They were deleted, or they belong to another host.</p>
         <a className="button" href="#/start">
           New session

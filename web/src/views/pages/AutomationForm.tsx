@@ -94,6 +94,16 @@ export function AutomationForm({ initial, onSave, onCancel }: Props) {
         </div>
       </div>
       {config && <ConfigForm schema={config.schema} values={config.values} onChange={(key, value) => change({ config: { ...values, [key]: value } })} />}
+      <label className="field">
+        Plugins
+        <textarea
+          value={form.plugins}
+          rows={2}
+          placeholder="directories on the host, one per line"
+          spellCheck={false}
+          onChange={({ target }) => change({ plugins: target.value })}
+        />
+      </label>
       <Schedule form={form} isWrong={isWrong} onChange={change} />
       <label className="field">
         When files change

@@ -6,7 +6,7 @@ import { cancelRun, create, fetchOlder, removeAutomation, runNow, update } from 
 import { useChannel, useHost } from "../../app/context";
 import { ago } from "../../lib/time";
 import type { AutomationEntry, AutomationRunSummary } from "../../protocol/types";
-import { AUTOMATIONS, definitionOf, emptyForm, formOf, isUnderWay, problemsOf, waitsFor, whenOf } from "../../state/automations";
+import { AUTOMATIONS, definitionOf, emptyForm, formOf, isUnderWay, pluginInWords, problemsOf, waitsFor, whenOf } from "../../state/automations";
 import { Icon } from "../ui/Icon";
 import { AutomationForm } from "./AutomationForm";
 
@@ -26,7 +26,7 @@ export function Automations() {
     <div className="page">
       <div className="page-body">
         <h1>Automations</h1>
-        <p className="muted page-hint">What agents do by themselves: at certain times, after something happened, or when you say so. Each run has a session of its own.</p>
+        <p className="muted page-hint">Let agents run on a schedule, after an event, or on demand. Each run has its own session.</p>
         {open?.form === "new" ? (
           <AutomationForm
             initial={emptyForm(here())}
@@ -76,7 +76,7 @@ export function Automations() {
 function Automation({ entry, onEdit }: { entry: AutomationEntry; onEdit: () => void }) {
   const host = useHost();
   const [isSure, setSure] = useState(false);
-  const { resource, definition, nextRunAt, runCount, operations } = entry;
+  const { resource, definition, nextRunAt, runCount, operations, customizations } = entry;
   const most = definition.disableConditions?.find((condition) => condition.kind === "afterRuns")?.max;
   return (
     <>
@@ -93,6 +93,7 @@ function Automation({ entry, onEdit }: { entry: AutomationEntry; onEdit: () => v
           Next run: <time dateTime={nextRunAt}>{new Date(nextRunAt).toLocaleString()}</time>
         </p>
       )}
+      {customizations && customizations.length > 0 && <p className="muted">With {customizations.map(pluginInWords).join(", ")}</p>}
       {runCount !== undefined && most !== undefined && (
         <p className="muted">
           {runCount} of {most} runs used

@@ -68,8 +68,8 @@ export function PlaceChips({ beginning, attempts, onAttempts }: PlaceProps) {
       <SettingChips beginning={place} icons={isSeveral ? SEVERAL_BELOW : BELOW} />
       {attempts !== undefined && <AttemptsChip attempts={attempts} onChoose={onAttempts} />}
       {others.length > 0 && (
-        <button type="button" className="picker" onClick={() => setOpen(true)}>
-          <Icon name="sliders" /> <span>More options</span>
+        <button type="button" className="picker" aria-label="More options" title="More options" onClick={() => setOpen(true)}>
+          <Icon name="sliders" /> <span>More</span>
         </button>
       )}
       <Suspense>

@@ -96,12 +96,13 @@ function Prompt({ beginning, attempts = 1 }: { beginning: Beginnings; attempts?:
         placeholder={agent ? `Ask ${agent.displayName} to build, fix or explain something. @ mentions files.` : "Describe a task"}
         ask={ask}
         onSend={() => void start()}
+        end={
+          <button type="submit" className="icon-button send" disabled={isNothing || !agent || isBusy} aria-busy={isBusy} aria-label="Send and start session" title="Send and start the session (Enter)">
+            <Icon name="send" />
+          </button>
+        }
       >
         <EditorChips beginning={beginning} />
-        <span className="spacer" />
-        <button type="submit" className="icon-button send" disabled={isNothing || !agent || isBusy} aria-busy={isBusy} aria-label="Send and start session" title="Send and start the session (Enter)">
-          <Icon name="send" />
-        </button>
       </Editor>
       <PlaceChips beginning={beginning} attempts={canTry ? Math.max(1, tries.length) : undefined} onAttempts={(next) => setTries(several(next))} />
       {contenders.length > 1 && (

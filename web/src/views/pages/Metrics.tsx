@@ -8,7 +8,7 @@ import type { Metric } from "../../state/metrics";
 
 /** They are listened to while they are open. */
 export function Metrics() {
-  const channel = useApp((state) => state.connection.metrics);
+  const channel = useApp((state) => state.connection.telemetry?.metrics);
   const [isOpen, setOpen] = useState(false);
   if (!channel) return null;
   return (

@@ -9,6 +9,7 @@ import { commitOf } from "../../state/model";
 import { ConfigForm } from "../ConfigForm";
 import { Accounts } from "../decide/SignIn";
 import { Keys } from "../KeysDialog";
+import { HostLog, HostSpans } from "./HostWork";
 import { Metrics } from "./Metrics";
 import { Usage } from "./Usage";
 
@@ -94,6 +95,8 @@ export function Settings() {
           {active !== undefined && ` · ${count(active, "session")}`}
         </p>
         <Metrics />
+        <HostLog />
+        <HostSpans />
         <a className="button" href="#/connect">
           Connect to another host
         </a>

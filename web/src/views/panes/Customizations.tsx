@@ -60,7 +60,7 @@ function Toggle({ session, agent, item, isOff = false }: { session: string; agen
       {delivery && <small className="muted delivery">{delivery}</small>}
       {"load" in item && item.load && "message" in item.load && <p className="problem">{item.load.message}</p>}
       {server?.kind === "error" && <p className="problem">{server.error.message}</p>}
-      {server?.kind === "authRequired" && server.resource && <SignIn resource={server.resource} />}
+      {server?.kind === "authRequired" && server.resource && <SignIn resource={server.resource} client={server.oauthClient?.clientId} />}
       {item.type === "mcpServer" && item.channel && <ServerOffer name={item.name} channel={item.channel} />}
       {item.type === "mcpServer" && <ServerControls session={session} server={item} isOff={isOff || !isOn(item)} />}
     </>

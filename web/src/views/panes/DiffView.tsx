@@ -74,7 +74,7 @@ export const DiffView = memo(function DiffView({ before, after, style, name = ""
   return (
     <div className={`diff-frame${isPiece ? " diff-piece" : ""}`}>
       {hunks.length > 1 && <Steps hunks={hunks} list={list} scroller={scroller} />}
-      <div className={`diff diff-${style}`} ref={scroller} tabIndex={0} role="region" aria-label="Difference">
+      <div className={`diff diff-${style}`} ref={scroller} tabIndex={0} role="group" aria-label="Difference">
         {comments?.above}
         <Virtualizer ref={list} scrollRef={scroller} data={shown} itemSize={ROW_HEIGHT}>
           {(row, index) => (

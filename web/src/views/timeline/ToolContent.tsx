@@ -1,7 +1,7 @@
 // What a tool call produced, or is producing.
 
 import { lazy, Suspense } from "react";
-import { unwrapped } from "../../lib/output";
+import { unwrapped, withoutFence } from "../../lib/output";
 import type { ToolResultContent } from "../../protocol/types";
 import type { ToolKind } from "../../state/toolKinds";
 import { Icon } from "../ui/Icon";
@@ -32,7 +32,7 @@ function Item({ item, kind, isLive }: { item: ToolResultContent; kind: ToolKind;
   switch (item.type) {
     case "text":
       // Of a file its beginning is wanted, of what a command printed its end.
-      return <LongText text={kind === "read" ? unwrapped(item.text) : item.text} fromEnd={kind === "command"} isPrinted={kind !== "read"} />;
+      return <LongText text={kind === "read" ? unwrapped(item.text) : withoutFence(item.text)} fromEnd={kind === "command"} isPrinted={kind !== "read"} />;
     case "embeddedResource":
       if (item.contentType.startsWith("image/")) {
         return <img className="content-image" src={`data:${item.contentType};base64,${item.data}`} alt="Result" />;

@@ -8,6 +8,7 @@ import { plain } from "../../lib/text";
 import type { CancelledCall, CompletedCall, FileEdit, JsonObject, ToolCall, ToolResultContent } from "../../protocol/types";
 import type { ToolPhase, UiMessage } from "../../state/appState";
 import { readInput, withoutTwins } from "../../state/approval";
+import { shortened } from "../../state/files";
 import { callKey } from "../../state/pace";
 import { detailsOf } from "../../state/timeline";
 import { todosOf } from "../../state/todos";
@@ -46,6 +47,7 @@ const PHASES: Record<ToolPhase, string> = {
 export const ToolEntry = memo(function ToolEntry({ message, chat }: { message: UiMessage; chat: string }) {
   const { toolCall: call, toolStep: step } = message;
   const [chosen, choose] = useChosen(message.id);
+  const directories = useApp((state) => state.session?.workingDirectories);
   if (!call || !step) return null;
   const { phase } = step;
   const kind = kindOf(call);
@@ -59,14 +61,18 @@ export const ToolEntry = memo(function ToolEntry({ message, chat }: { message: U
   const isOpen = !waits && (chosen ?? opensAtOnce);
   const label = isFailed ? PHASES.error : PHASES[phase];
   const icon = waits ? "question" : isFailed ? "warning" : phase === "cancelled" ? "close" : TOOL_ICONS[kind];
+  // A command is as it was run.
+  const title = kind === "command" ? message.text : shortened(message.text, directories);
   const exitCode = exitCodeOf(call) ?? (isFailed ? failureIn(call).exitCode : undefined);
   return (
-    <section className={`tool tool-${isFailed ? "error" : phase} tool-kind-${kind}`} data-phase={phase} data-kind={kind} aria-label={`${label}: ${message.text}`}>
+    <section className={`tool tool-${isFailed ? "error" : phase} tool-kind-${kind}`} data-phase={phase} data-kind={kind} aria-label={`${label}: ${title}`}>
       <button type="button" className="tool-head" aria-expanded={isOpen} disabled={waits} onClick={() => choose(!isOpen)}>
         <span className="tool-icon" title={label}>
           <Icon name={icon} />
         </span>
-        <span className="tool-title">{message.text}</span>
+        <span className="tool-title" title={title === message.text ? undefined : message.text}>
+          {title}
+        </span>
         {phase === "running" && <RunningFor chat={chat} call={call.toolCallId} />}
         {single && <Stats diff={single.diff} />}
         {exitCode !== undefined && exitCode !== 0 && <span className="badge bad">exit {exitCode}</span>}

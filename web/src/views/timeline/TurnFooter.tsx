@@ -7,7 +7,7 @@ import type { UiMessage } from "../../state/appState";
 import { attemptOf } from "../../state/attempts";
 import { changesOfTurn } from "../../state/changesets";
 import { takenBackWith } from "../../state/checkpoints";
-import { canForkIn, costIn } from "../../state/model";
+import { canForkIn, costIn, waitedIn } from "../../state/model";
 import { copyText } from "../../lib/clipboard";
 import { money } from "../../lib/text";
 import { took, tokens } from "../../lib/time";
@@ -33,13 +33,13 @@ export function TurnFooter({ start, chat, isLast, text }: Props) {
   const { turn } = start;
   const usage = turn?.usage;
   const cost = costIn(usage, "cost");
-  const waited = useApp((state) => state.pace.waited.get(start.turnId ?? ""));
+  const seen = useApp((state) => state.pace.waited.get(start.turnId ?? ""));
+  const waited = waitedIn(usage) ?? seen ?? 0;
   const hasTokens = (usage?.inputTokens ?? 0) + (usage?.outputTokens ?? 0) > 0;
   return (
     <footer className={isLast ? "turn-footer last" : "turn-footer"}>
       {turn?.state === "cancelled" && <span className="turn-stopped">Stopped</span>}
-      {turn?.duration !== undefined && <span>{took(turn.duration)}</span>}
-      {waited !== undefined && waited >= SHORTEST_WAIT && <span title="Part of that time, the turn waited for you">{took(waited)} waiting for you</span>}
+      {turn?.duration !== undefined && <span title={waited >= SHORTEST_WAIT ? `Without the ${took(waited)} that it waited for you` : undefined}>{took(Math.max(0, turn.duration - waited))}</span>}
       {usage && hasTokens && (
         <span title="Tokens in and out">
           {tokens(usage.inputTokens ?? 0)} in · {tokens(usage.outputTokens ?? 0)} out

@@ -18,7 +18,9 @@ export function Welcome({ chat }: { chat: string }) {
   const isScript = session?.provider === "script";
   return (
     <div className="welcome">
-      <h2 role="status">{starting ?? TITLES[session?.lifecycle ?? "creating"](name)}</h2>
+      <div role="status">
+        <h2>{starting ?? TITLES[session?.lifecycle ?? "creating"](name)}</h2>
+      </div>
       {session?.lifecycle === "creating" && <p className="muted">You can write already. Your message runs as soon as it has started.</p>}
       <p className="muted">{session?.workingDirectories?.map(pathOf).join(", ") || agent?.description}</p>
       {isScript && (

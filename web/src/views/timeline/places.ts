@@ -8,19 +8,13 @@ import { useHost } from "../../app/context";
 import type { UiMessage } from "../../state/appState";
 import type { Hit } from "../../state/find";
 import type { Row } from "../../state/turns";
+import { FIND } from "./finding";
 import type { ChatMemory } from "./memory";
 
 /** The height of what stands before the entries; it never changes. */
 export const START_MARGIN = 40;
 /** What is gone to stands a little below the top. */
 const SPACE = 12;
-
-const FIND = "innkeeper-find";
-
-/** Opens the line that looks for words in the conversation on screen. */
-export function findHere(): void {
-  dispatchEvent(new Event(FIND));
-}
 
 /** Whether words are looked for. The keys of the browser for that open our own line; pressed again, the browser's. */
 export function useFinding(): [boolean, (isFinding: boolean) => void] {

@@ -5,6 +5,7 @@ import { useCallback, useEffect, useId, useLayoutEffect, useRef, useState } from
 import type { ReactNode } from "react";
 import { Icon } from "./Icon";
 import type { IconName } from "./Icon";
+import { useOffered } from "./menus";
 
 export interface MenuItem {
   label: string;
@@ -36,6 +37,7 @@ export function Menu({ label, items, children, className = "icon-button", isDisa
   const root = useRef<HTMLDivElement>(null);
   const button = useRef<HTMLButtonElement>(null);
   const id = useId();
+  useOffered(button, { label, items });
   const close = useCallback((isByKey: boolean) => {
     setOpen(false);
     if (isByKey) button.current?.focus();

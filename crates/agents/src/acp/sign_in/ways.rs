@@ -36,6 +36,8 @@ pub(in crate::acp) enum Kind {
     Variables {
         values: Vec<SignInValue>,
         link: Option<String>,
+        /// And looks there only when it is asked to (`authenticate`).
+        when_asked: bool,
     },
 }
 
@@ -85,7 +87,7 @@ fn way(method: &Value, agent: &Program) -> Option<Way> {
                 let args = texts(&elsewhere["args"]);
                 terminal(command.to_owned(), args, &elsewhere["env"])
             }
-            None => Kind::Agent,
+            None => key(method).unwrap_or(Kind::Agent),
         },
     };
     Some(Way { shown, kind })
@@ -123,6 +125,38 @@ fn variables(method: &Value) -> Option<Kind> {
     (!values.is_empty()).then(|| Kind::Variables {
         values,
         link: text(&method["link"]),
+        when_asked: false,
+    })
+}
+
+/// The variable of a key that the agent wants before it can sign in by itself:
+/// named by whose key it is, or in what it says for people.
+fn key(method: &Value) -> Option<Kind> {
+    let vendor = method["_meta"]["api-key"]["provider"].as_str();
+    let of_vendor = vendor.map(|vendor| match vendor {
+        "google" => "GEMINI_API_KEY".to_owned(),
+        other => format!("{}_API_KEY", other.to_uppercase()),
+    });
+    let named = || {
+        let description = method["description"].as_str()?;
+        let (before, _) = description.split_once(" environment variable")?;
+        let name = before.rsplit(' ').next()?.trim_matches('`');
+        let is_capital = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+        let is_meant = name.contains('_') && name.chars().all(is_capital);
+        is_meant.then(|| name.to_owned())
+    };
+    let name = of_vendor.or_else(named);
+    let name = name.filter(|name| keys::is_name(name) && name.len() <= MAX_ID_BYTES)?;
+    let value = SignInValue {
+        name,
+        label: None,
+        secret: true,
+        optional: false,
+    };
+    Some(Kind::Variables {
+        values: vec![value],
+        link: None,
+        when_asked: true,
     })
 }
 
@@ -161,6 +195,14 @@ mod tests {
                       {"name": "BASE", "label": "Address", "secret": false, "optional": true}]},
             {"id": "old", "name": "Old key", "type": "env_var", "varName": "OLD_KEY"},
             {"id": "none", "name": "Nothing", "type": "env_var", "vars": []},
+            {"id": "api-key", "name": "API Key", "_meta": {"api-key": {"provider": "openai"}}},
+            {"id": "other", "name": "Google", "_meta": {"api-key": {"provider": "google"}}},
+            {"id": "odd", "name": "Odd", "_meta": {"api-key": {"provider": "a b"}}},
+            {"id": "said", "name": "Said", "_meta": {"type": "terminal", "args": ["--auth"]},
+             "description": "Requires setting the `SAID_KEY` environment variable"},
+            {"id": "set", "name": "Set",
+             "description": "A key that is set in the SET_KEY environment variable."},
+            {"id": "any", "name": "Any", "description": "With some environment variable"},
             {"name": "without an id"}, 7, null,
         ]);
         let advice: Vec<String> = of(&methods, &agent).iter().map(Way::as_advice).collect();
@@ -170,10 +212,16 @@ mod tests {
             "Log in: run `copilot login`",
             "Key: set API_KEY, BASE",
             "Old key: set OLD_KEY",
+            "API Key: set OPENAI_API_KEY",
+            "Google: set GEMINI_API_KEY",
+            "Odd (`auth_method = \"odd\"` in its table)",
+            "Said: set SAID_KEY",
+            "Set: set SET_KEY",
+            "Any (`auth_method = \"any\"` in its table)",
         ];
         assert_eq!(advice, expected);
         let ways = of(&methods, &agent);
-        let Kind::Variables { values, link } = &ways[3].kind else {
+        let Kind::Variables { values, link, .. } = &ways[3].kind else {
             panic!("{ways:?}");
         };
         assert!(values[0].secret && !values[0].optional);

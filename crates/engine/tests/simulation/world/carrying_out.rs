@@ -152,7 +152,11 @@ impl World {
                             self.answers.push(report);
                         }
                     }
-                    CustomizationCommand::Forget { .. } => {}
+                    // Nobody brings a plugin to an automation here.
+                    CustomizationCommand::Forget { .. }
+                    | CustomizationCommand::Copy { .. }
+                    | CustomizationCommand::KeepCopies { .. }
+                    | CustomizationCommand::RemoveCopy { .. } => {}
                 },
                 Effect::Mcp(command) => {
                     let reports = servers::reports(&mut self.rng, command);

@@ -6,10 +6,12 @@ use anyhow::anyhow;
 use clap::{Args, Subcommand};
 use innkeeper_agents::install::{self, Done, Installed};
 use innkeeper_agents::registry::{Registry, Row, Source};
+use serde_json::json;
 
+use super::super::done::DoneArgs;
 use super::super::environment::environment;
 use super::super::place::PlaceArgs;
-use super::super::{Failure, Outcome, print, text};
+use super::super::{Failure, Outcome, text};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
@@ -27,6 +29,8 @@ pub(super) struct InstallArgs {
     #[arg(long, value_name = "V")]
     version: Option<String>,
     #[command(flatten)]
+    done: DoneArgs,
+    #[command(flatten)]
     place: PlaceArgs,
 }
 
@@ -34,6 +38,8 @@ pub(super) struct InstallArgs {
 pub(super) struct UninstallArgs {
     /// The agent
     name: String,
+    #[command(flatten)]
+    done: DoneArgs,
     #[command(flatten)]
     place: PlaceArgs,
 }
@@ -59,10 +65,16 @@ async fn install(args: InstallArgs) -> Outcome {
         _ = tokio::signal::ctrl_c() => return Err(Failure::Interrupted),
     };
     let name = row.provider();
-    print(&match done {
-        Done::AlreadyThere { version } => format!("{name} {version} is already installed\n"),
-        Done::Installed { version } => format!("{name} {version} was installed\n"),
-    })
+    let (sentence, version, is_new) = match done {
+        Done::AlreadyThere { version } => (
+            format!("{name} {version} is already installed"),
+            version,
+            false,
+        ),
+        Done::Installed { version } => (format!("{name} {version} was installed"), version, true),
+    };
+    let object = json!({"agent": name, "version": version, "installed": is_new});
+    args.done.say(&sentence, &object)
 }
 
 async fn uninstall(args: UninstallArgs) -> Outcome {
@@ -71,7 +83,10 @@ async fn uninstall(args: UninstallArgs) -> Outcome {
     let installed = Installed::in_data(&args.place.data_dir()?);
     let name = row.provider();
     match install::uninstall(row, &installed, &tell).await? {
-        true => print(&format!("{name} was removed\n")),
+        true => {
+            let object = json!({"agent": name, "status": "removed"});
+            args.done.say(&format!("{name} was removed"), &object)
+        }
         false => Err(anyhow!("{name} was not installed by innkeeper; nothing was removed").into()),
     }
 }
@@ -84,7 +99,7 @@ fn tell(line: &str) {
 fn known<'a>(registry: &'a Registry, name: &str) -> Result<&'a Row, Failure> {
     let unknown = || {
         Failure::Usage(format!(
-            "there is no agent `{name}`; `innkeeper agents --all` lists those that are known"
+            "unknown agent `{name}`; `innkeeper agents --all` lists those that are known"
         ))
     };
     registry.row(name).ok_or_else(unknown)

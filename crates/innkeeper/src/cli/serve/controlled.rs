@@ -109,6 +109,12 @@ pub(crate) struct Status {
     pub(crate) sessions: u64,
     /// Why the host cannot work, if it cannot.
     pub(crate) obstacle: Option<String>,
+    /// It waits for a store that another host works on, or that is away.
+    #[serde(default)]
+    pub(crate) standby: bool,
+    /// Where clients reach the host that works, if this one stands by.
+    #[serde(default)]
+    pub(crate) owner: Option<String>,
     /// What it was started with.
     pub(crate) arguments: Vec<String>,
     /// And where.
@@ -169,6 +175,23 @@ impl Work {
         match self {
             Self::Serves(host) => host.sessions(),
             Self::StandsBy(_) => 0,
+        }
+    }
+
+    fn stands_by(&self) -> bool {
+        match self {
+            Self::Serves(_) => false,
+            Self::StandsBy(_) => true,
+        }
+    }
+
+    fn owner(&self) -> Option<String> {
+        match self {
+            Self::Serves(_) => None,
+            Self::StandsBy(news) => match &*news.borrow() {
+                Standing::Behind(owner) => owner.clone(),
+                Standing::WithoutStore => None,
+            },
         }
     }
 
@@ -253,6 +276,8 @@ impl Controlled {
             clients: self.work.clients(),
             sessions: self.work.sessions(),
             obstacle: self.work.obstacle(),
+            standby: self.work.stands_by(),
+            owner: self.work.owner(),
             arguments: std::env::args_os()
                 .skip(1)
                 .map(|word| word.to_string_lossy().into_owned())

@@ -48,7 +48,7 @@ pub(crate) fn resolve<'a>(id: &str, uris: &[&'a str]) -> Result<&'a str> {
     }
     match found[..] {
         [uri] => Ok(uri),
-        [] => bail!("there is no session `{id}`; see `innkeeper sessions list`"),
+        [] => bail!("unknown session `{id}`; see `innkeeper sessions list`"),
         _ => {
             let more = found.len().saturating_sub(CANDIDATES_SHOWN);
             found.truncate(CANDIDATES_SHOWN);
@@ -100,8 +100,8 @@ mod tests {
     #[test]
     fn what_is_unknown_or_ambiguous_is_said() {
         let complaint = |id| resolve(id, &URIS).unwrap_err().to_string();
-        assert!(complaint("7").contains("there is no session `7`"));
-        assert!(complaint("aabb").contains("there is no session `aabb`"));
+        assert!(complaint("7").contains("unknown session `7`"));
+        assert!(complaint("aabb").contains("unknown session `aabb`"));
         for short in ["", "9", "fed"] {
             assert!(complaint(short).contains("is too short"), "{short}");
         }

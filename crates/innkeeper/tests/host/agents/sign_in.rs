@@ -1,8 +1,10 @@
 //! Agents that want somebody to sign in, from two clients.
 
+use std::io::{Read as _, Write as _};
 use std::path::Path;
 
 use innkeeper_protocol::newest::state::{ChatState, ResponsePart, TurnState};
+use portable_pty::{CommandBuilder, MasterPty, PtySize, native_pty_system};
 use serde_json::{Value, json};
 
 use super::{AGENT, new_session, start_script};
@@ -24,7 +26,7 @@ refuse() {
 fn start(data: &Path) -> Binary {
     let file = data.join("agent.sh.signed-in");
     let login = format!(
-        "read -r word; [ \"$word\" = friend ] && touch {}",
+        "printf 'Password? '; read -r word; [ \"$word\" = friend ] && touch {}",
         file.display()
     );
     let methods = json!([
@@ -224,4 +226,72 @@ async fn a_login_in_a_terminal_can_be_typed_into_from_any_client() {
         .await;
     assert_eq!(watch.turn_end("t").await, TurnState::Complete);
     assert_eq!(watch.text_of("t"), "welcome");
+}
+
+/// A command in a terminal of its own.
+struct Person {
+    child: Box<dyn portable_pty::Child + Send + Sync>,
+    terminal: Box<dyn MasterPty + Send>,
+    shown: String,
+}
+
+impl Person {
+    fn runs(data: &Path) -> Self {
+        let pair = native_pty_system().openpty(PtySize::default()).unwrap();
+        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_innkeeper"));
+        command.args(["run", "--agent", "test", "--data-dir"]);
+        command.arg(data);
+        command.args(["--config"]);
+        command.arg(data.join("innkeeper.toml"));
+        command.arg("hello");
+        command.env("TERM", "xterm");
+        command.cwd(data);
+        Self {
+            child: pair.slave.spawn_command(command).unwrap(),
+            terminal: pair.master,
+            shown: String::new(),
+        }
+    }
+
+    /// Waits until the terminal has shown this since the last time.
+    fn sees(&mut self, wanted: &str) {
+        let (mut output, mut bytes) = (self.terminal.try_clone_reader().unwrap(), [0; 1024]);
+        while !self.shown.contains(wanted) {
+            let count = output.read(&mut bytes).unwrap_or(0);
+            assert!(count > 0, "{wanted:?} in {:?}", self.shown);
+            self.shown
+                .push_str(&String::from_utf8_lossy(&bytes[..count]));
+        }
+        let (_, rest) = self.shown.split_once(wanted).unwrap();
+        self.shown = rest.to_owned();
+    }
+}
+
+#[test]
+fn a_person_at_a_terminal_signs_in_where_they_are() {
+    let data = tempfile::tempdir().unwrap();
+    let _host = start(data.path());
+    let mut person = Person::runs(data.path());
+    let mut keys = person.terminal.take_writer().unwrap();
+    person.sees("How do you want to sign in");
+    person.sees("Log in");
+    // The second of the two ways.
+    keys.write_all(b"\x1b[B\r").unwrap();
+    person.sees("Password? ");
+    keys.write_all(b"friend\r").unwrap();
+    person.sees("welcome");
+    assert!(person.child.wait().unwrap().success());
+}
+
+#[test]
+fn a_person_can_leave_a_login_that_does_not_end() {
+    let data = tempfile::tempdir().unwrap();
+    let _host = start(data.path());
+    let mut person = Person::runs(data.path());
+    let mut keys = person.terminal.take_writer().unwrap();
+    person.sees("Log in");
+    keys.write_all(b"\x1b[B\r").unwrap();
+    person.sees("Password? ");
+    keys.write_all(b"\x1c").unwrap();
+    assert_eq!(person.child.wait().unwrap().exit_code(), 130);
 }

@@ -56,7 +56,7 @@ fn what_cannot_be_done_is_said() {
     let inn = Inn::new();
     let file = inn.path("inn.db");
     let file = file.to_str().unwrap();
-    inn.call(&["backup", file]).failed("there is no database");
+    inn.call(&["backup", file]).failed("contains no database");
     assert!(!inn.path("inn.db").exists());
     inn.call(&["restore", file]).failed("cannot be read");
     let words = inn.write("words", "not a database, but words");

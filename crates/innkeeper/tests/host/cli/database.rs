@@ -84,7 +84,7 @@ fn doctor_looks_at_the_database_and_says_who_has_the_lease() {
 }
 
 #[test]
-fn a_host_that_stands_by_learns_of_new_and_revoked_devices() {
+fn a_host_that_stands_by_says_so_and_learns_of_new_and_revoked_devices() {
     if !is_there() {
         return;
     }
@@ -99,6 +99,21 @@ fn a_host_that_stands_by_learns_of_new_and_revoked_devices() {
     ];
     let owner = first.serve(&flags);
     let standby = second.serve(&flags);
+    // A socket that was passed through shows that the owner has said where it is.
+    drop(standby.upgraded("/?tkn=one-token-for-both-of-them", UPGRADE));
+    let at = format!("http://{}/", owner.authority());
+    let told = second.call(&["status"]).with(0).out;
+    let says = format!("Standby:     another host on the same store works at {at}\n");
+    assert!(
+        told.contains(&says) && !told.contains("Sessions:"),
+        "{told}"
+    );
+    let told: Value =
+        serde_json::from_str(&second.call(&["status", "--json"]).with(0).out).unwrap();
+    assert_eq!(
+        (&told["standby"], &told["owner"]),
+        (&true.into(), &at.into())
+    );
     let added: Value = serde_json::from_str(
         &second
             .call(&["token", "add", "phone", "--json"])
@@ -118,4 +133,64 @@ fn a_host_that_stands_by_learns_of_new_and_revoked_devices() {
     assert_eq!(standby.get(&path, UPGRADE).0, 401);
     standby.stop();
     owner.stop();
+}
+
+#[test]
+fn the_password_of_the_store_is_shown_nowhere_and_refused_on_the_command_line() {
+    if !is_there() {
+        return;
+    }
+    const SECRET: &str = "hunter2";
+    let cluster = Cluster::start();
+    let inn = Inn::new();
+    let url = cluster.address("house");
+    let url = url.replacen("postgres@", &format!("postgres:{SECRET}@"), 1);
+    let text = format!("[server]\nport = 0\n[store]\nurl = \"{url}\"\n");
+    let file = inn.write("inn.toml", &text);
+    let config = ["--config", file.to_str().unwrap()];
+
+    let host = inn.serve(&[config.as_slice(), &["--log", "debug"]].concat());
+    let id = host.running.0.id();
+    let words = fs::read_to_string(format!("/proc/{id}/cmdline")).unwrap();
+    let mut said = vec![words, fs::read_to_string(inn.data("host.json")).unwrap()];
+    for command in [
+        ["doctor"].as_slice(),
+        &["sessions"],
+        &["config", "check"],
+        &["config", "show"],
+        &["config", "show", "--json"],
+    ] {
+        let ended = inn.call(&[command, &config].concat()).with(0);
+        said.extend([ended.out, ended.err]);
+    }
+    for command in [["status"].as_slice(), &["status", "--json"], &["logs"]] {
+        let ended = inn.call(command).with(0);
+        said.extend([ended.out, ended.err]);
+    }
+    host.stop();
+    said.push(fs::read_to_string(inn.data("logs/innkeeper.log")).unwrap());
+    for text in said {
+        assert!(!text.contains(SECRET), "{text}");
+    }
+
+    let inside = url.split_once('@').unwrap().1;
+    for given in [
+        url.clone(),
+        format!("postgres://postgres:{SECRET}/x@{inside}"),
+        format!("postgres://postgres@{inside}&password={SECRET}"),
+        format!("postgres://postgres@{inside}&p%61ssword={SECRET}"),
+    ] {
+        let directory = inn.path("data");
+        let directory = directory.to_str().unwrap();
+        for ended in [
+            inn.call(&["sessions", "--store", &given]),
+            inn.call(&["serve", "--port", "0", "--store", &given]),
+            inn.call(&["up", "--store", &given]),
+            inn.bare_call(&["migrate", "--from", directory, "--to", &given]),
+        ] {
+            let said = format!("{}{}", ended.out, ended.err);
+            assert!(said.contains("command line"), "{said}");
+            assert!(!said.contains(SECRET), "{said}");
+        }
+    }
 }

@@ -25,6 +25,17 @@ fn a_host_that_was_told_to_ignore_that_goes_on() {
 }
 
 #[test]
+fn signals_that_mean_nothing_do_not_end_a_host() {
+    let inn = Inn::new();
+    let host = inn.serve(&[]);
+    for signal in ["USR1", "USR2"] {
+        host.running.signal(signal);
+        assert_eq!(host.get("/healthz", "").0, 200, "{signal}");
+    }
+    host.stop();
+}
+
+#[test]
 fn a_host_on_standard_input_ends_in_order_too() {
     let inn = Inn::new();
     let data = inn.path("data");

@@ -125,7 +125,7 @@ fn a_service_reads_its_configuration_again_on_a_hangup() {
     host.running.signal("HUP");
     eventually("the mistake is logged", || {
         let log = inn.call(&["logs"]).out;
-        log.contains("there is no key `nonsense`").then_some(())
+        log.contains("unknown key `nonsense`").then_some(())
     });
     assert!(
         answers_to(&authority, "inn.example"),

@@ -26,9 +26,9 @@ fn a_turn_that_fails_is_a_failure_with_its_message() {
     inn.call(&["run", "error"])
         .failed("The scenario asked for this error");
     inn.call(&["run", "-a", "butler", "hello"])
-        .failed("no agent `butler`");
+        .failed("unknown agent `butler`");
     inn.call(&["run", "-C", "nowhere", "hello"])
-        .failed("there is no directory nowhere");
+        .failed("the directory does not exist: nowhere");
 }
 
 #[test]

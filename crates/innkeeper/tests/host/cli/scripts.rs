@@ -89,9 +89,9 @@ fn a_session_goes_on_with_what_it_knows() {
     assert_eq!(sessions(&inn, &[]).len(), 1);
     std::fs::create_dir(inn.path("elsewhere")).unwrap();
     inn.call(&["run", "-c", "-C", "elsewhere", "one"])
-        .failed("no session in this directory");
+        .failed("this directory has no session");
     inn.call(&["run", "--session", "nowhere", "one"])
-        .failed("no session `nowhere`");
+        .failed("unknown session `nowhere`");
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn a_session_is_steered_by_commands() {
     inn.call(&["answer", &id, "3"])
         .failed("no such request is pending");
     inn.call(&["approve", &id, "--option", "perhaps"])
-        .failed("there is no option");
+        .failed("unknown option");
     let approved = inn.call(&["approve", &id]).with(0).out;
     assert!(approved.contains("Delete all"), "{approved}");
     eventually("the question waits", || {
@@ -268,4 +268,44 @@ fn shells_complete_what_there_is() {
     );
     let script = inn.bare_call(&["completions", "bash"]).with(0).out;
     assert!(script.contains("COMPLETE"), "{script}");
+}
+
+#[test]
+fn what_a_command_did_is_said_as_an_object_if_asked_for() {
+    let inn = Inn::new();
+    let done = |args: &[&str]| -> Value {
+        let out = inn.call(&[args, &["--json"]].concat()).with(0).out;
+        serde_json::from_str(&out).unwrap()
+    };
+    inn.call(&["run", "-a", "script", "hello"]).with(0);
+    let up = done(&["up", "--port", "0", "--agents", "script"]);
+    assert_eq!(up["started"], true);
+    assert!(up["web"].as_str().unwrap().contains("?tkn="), "{up}");
+    assert_eq!(done(&["up", "--port", "0"])["started"], false);
+    assert_eq!(done(&["open", "--print"])["web"], up["web"]);
+    let id = latest(&inn);
+    for (args, status) in [
+        (&["rename", &id, "Two", "words"][..], "renamed"),
+        (&["archive", &id], "archived"),
+        (&["archive", "--undo", &id], "unarchived"),
+        (&["send", &id, "long"], "sent"),
+        (&["send", &id, "next"], "queued"),
+        (&["cancel", &id], "cancelled"),
+    ] {
+        let done = done(args);
+        assert_eq!(done["status"], status, "{args:?}");
+        assert_eq!(done["session"], id.as_str(), "{args:?}");
+    }
+    assert_eq!(done(&["reload"])["pid"], up["pid"]);
+    done(&["token", "add", "phone"]);
+    assert_eq!(done(&["token", "revoke", "phone"])["name"], "phone");
+    let copy = inn.path("copy.db");
+    let copied = done(&["backup", copy.to_str().unwrap()]);
+    assert_eq!(copied["sessions"], 1);
+    assert_eq!(done(&["gc", "--dry-run"])["dryRun"], true);
+    assert_eq!(done(&["config", "check"])["exists"], false);
+    assert_eq!(done(&["sessions", "delete", &id])["status"], "deleted");
+    assert_eq!(done(&["stop"])["pid"], up["pid"]);
+    assert_eq!(done(&["sessions", "restore", &id])["status"], "restored");
+    assert_eq!(done(&["restore", copy.to_str().unwrap()])["sessions"], 1);
 }

@@ -74,5 +74,5 @@ fn what_cannot_be_searched_for_is_wrong_usage() {
     inn.call(&["search", "x", "--in", "nowhere"]).with(2);
     inn.call(&["search", "x", "--cursor", "y"]).with(2);
     inn.call(&["search", "x", "--session", "zzzz"])
-        .failed("there is no session");
+        .failed("unknown session");
 }

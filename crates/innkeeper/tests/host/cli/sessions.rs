@@ -32,7 +32,7 @@ fn before_there_is_anything_that_is_said() {
         assert_eq!(said, "There are no sessions.\n");
         assert!(summaries(&inn, &[]).is_empty());
         inn.call(&["sessions", "show", "abcd"])
-            .failed("there is no session `abcd`");
+            .failed("unknown session `abcd`");
     };
     check();
     assert!(!inn.path("data").exists(), "nothing was made");
@@ -90,7 +90,7 @@ fn a_deleted_session_can_be_restored() {
     assert_eq!(deleted[0]["title"], "Keep me");
     assert!(deleted[0]["disposedAt"].is_string());
     inn.call(&["sessions", "show", &id])
-        .failed("there is no session");
+        .failed("unknown session");
     inn.call(&["sessions", "restore", &id]).with(0);
     let shown = inn.call(&["sessions", "show", &id]).with(0).out;
     assert!(shown.contains("> Keep me"), "{shown}");
@@ -131,7 +131,7 @@ fn a_session_is_deleted_by_its_beginning_only() {
     let id = first_id(&inn);
     let end = &id[id.len() - 6..];
     inn.call(&["sessions", "delete", end])
-        .failed("there is no session");
+        .failed("unknown session");
     inn.call(&["sessions", "delete", &id[..3]])
         .failed("give at least 4 characters");
     assert_eq!(first_id(&inn), id);

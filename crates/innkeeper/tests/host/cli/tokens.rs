@@ -57,7 +57,7 @@ fn a_device_gets_in_until_its_token_is_revoked() {
     assert_eq!(status_with(&host, &phone), 401);
     assert_eq!(status_with(&host, &before), 101);
     inn.call(&["token", "revoke", "phone"])
-        .failed("no token `phone`");
+        .failed("unknown token `phone`");
     host.stop();
 }
 

@@ -102,7 +102,7 @@ fn what_is_wrong_with_the_configuration_is_said() {
     };
     check(
         "[server]\nprot = 0\n",
-        "no key `prot` in [server]; did you mean `port`?",
+        "unknown key `prot` in [server]; did you mean `port`?",
     );
     check("[server]\n\nport = true\n", "inn.toml, line 3:");
     check("[limits]\nchats = 0\n", "out of range");

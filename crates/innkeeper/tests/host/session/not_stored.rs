@@ -12,6 +12,16 @@ use crate::stage::{Stage, act, message, with};
 
 const MOST: usize = 64 * 1024;
 
+/// A text that is larger than that, and that compression does not make shorter.
+fn too_much() -> String {
+    let mut number: u32 = 1;
+    let letters = (0..2 * MOST).map(|_| {
+        number = number.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        b"abcdefghijklmnopqrstuvwxyzABCDEF"[(number >> 27) as usize]
+    });
+    String::from_utf8(letters.collect()).unwrap()
+}
+
 async fn stage() -> Stage {
     let options = InnOptions {
         value_bytes: Some(MOST as i32),
@@ -38,7 +48,7 @@ async fn whoever_said_it_is_told_and_comes_back_to_what_is_stored() {
     let mut other_chat = other.watch_chat(&default_chat(&other_session)).await;
     raw.ask(json!({"id": 1, "method": "subscribe", "params": {"channel": stage.chat}}))
         .await;
-    for (seq, text) in [(1, "Stored".to_owned()), (2, "x".repeat(2 * MOST))] {
+    for (seq, text) in [(1, "Stored".to_owned()), (2, too_much())] {
         let draft = json!({"type": "chat/draftChanged", "draft": message(&text)});
         let params = json!({"channel": stage.chat, "clientSeq": seq, "action": draft});
         let dispatch = json!({"method": "dispatchAction", "params": params});
@@ -66,7 +76,7 @@ async fn whoever_said_it_is_told_and_comes_back_to_what_is_stored() {
 #[tokio::test]
 async fn what_was_refused_can_be_found_in_the_data_directory() {
     let stage = stage().await;
-    let text = "y".repeat(2 * MOST);
+    let text = too_much();
     act(
         &stage.guest,
         &stage.chat,
@@ -90,7 +100,7 @@ async fn what_was_refused_can_be_found_in_the_data_directory() {
 #[tokio::test]
 async fn a_request_whose_outcome_cannot_be_stored_fails() {
     let stage = stage().await;
-    let tool = json!({"name": "build", "description": "x".repeat(2 * MOST)});
+    let tool = json!({"name": "build", "description": too_much()});
     let client = json!({"clientId": "a", "tools": [tool]});
     let params = json!({"channel": "ahp-session:/large", "provider": "script"});
     let large = with(params.clone(), json!({"activeClient": client}));

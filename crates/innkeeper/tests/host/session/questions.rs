@@ -272,7 +272,7 @@ async fn a_question_goes_with_its_turn() {
     let turn = stage.end("t").await;
     assert_eq!(turn["responseParts"][0]["response"], "cancel");
     let reason = stage.refused(completed("accept")).await;
-    assert!(reason.contains("no open request `r`"), "{reason}");
+    assert!(reason.contains("no request `r` is open"), "{reason}");
     until(&mut session, "nothing", |s| {
         s["inputNeeded"].as_array().is_none_or(Vec::is_empty)
     })

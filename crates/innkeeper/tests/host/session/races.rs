@@ -94,7 +94,10 @@ async fn one_removal_of_a_queued_message_wins() {
     until(&mut seen, "the queue", waits).await;
     let action = json!({"type": "chat/pendingMessageRemoved", "kind": "queued", "id": "q"});
     let told = race(&mut stage, &other, &mut seen, action).await;
-    assert!(told.contains("no pending message `q` any more"), "{told}");
+    assert!(
+        told.contains("the pending message `q` no longer exists"),
+        "{told}"
+    );
     stage.act(pending("steering", "s", "on")).await;
     stage.end("t").await;
     stage.close().await;

@@ -311,7 +311,7 @@ async fn decisions_in_the_wrong_state_turn_or_without_a_reason_are_rejected_with
                 "type": "chat/toolCallResultConfirmed", "turnId": "t",
                 "toolCallId": call["toolCallId"], "approved": true,
             }),
-            "there is no result to confirm",
+            "the tool call has no result to confirm",
         ),
         (
             json!({

@@ -57,7 +57,7 @@ async fn input_answer_changed_is_rejected_for_an_unknown_request() {
     let mut stage = Stage::open().await;
     let action = json!({"type": "chat/inputAnswerChanged", "requestId": "r", "questionId": "q"});
     let reason = stage.refused(action).await;
-    assert!(reason.contains("no open request `r`"), "{reason}");
+    assert!(reason.contains("no request `r` is open"), "{reason}");
     stage.close().await;
 }
 
@@ -100,7 +100,7 @@ async fn input_completed_is_rejected_for_an_unknown_request() {
     let mut stage = Stage::open().await;
     let action = json!({"type": "chat/inputCompleted", "requestId": "r", "response": "accept"});
     let reason = stage.refused(action).await;
-    assert!(reason.contains("no open request `r`"), "{reason}");
+    assert!(reason.contains("no request `r` is open"), "{reason}");
     stage.close().await;
 }
 
@@ -137,7 +137,7 @@ async fn pending_message_removed_is_rejected_for_an_unknown_id_or_the_wrong_kind
     for (kind, id) in [("queued", "other"), ("steering", "q")] {
         let action = json!({"type": "chat/pendingMessageRemoved", "kind": kind, "id": id});
         let reason = stage.refused(action).await;
-        assert!(reason.contains("no pending message"), "{reason}");
+        assert!(reason.contains("no longer exists"), "{reason}");
     }
     stage
         .act(crate::stage::pending("steering", "s", "go on"))

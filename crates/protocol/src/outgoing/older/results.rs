@@ -7,10 +7,10 @@ use std::sync::Arc;
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 
 use super::{add_facts, envelopes, value};
 use crate::Seq;
+use crate::gates::tree::{self, Value, json};
 use crate::gates::{Object, SnapshotForGates, down, object};
 use crate::outgoing::{Envelope, ReconnectReply, Reply, SummaryItem};
 use crate::record::Excerpts;
@@ -128,11 +128,12 @@ fn result(reply: &Reply, version: Version) -> serde_json::Result<LoweredResult> 
             for Envelope(action) in actions {
                 let lowered = envelopes(action, version)?;
                 let unseen = lowered.iter().filter(|it| it.server_seq > *seen);
-                all.extend(unseen.map(serde_json::to_value));
+                all.extend(unseen.map(tree::build));
             }
-            let all: serde_json::Result<Value> = all.into_iter().collect();
-            let object = json!({"type": "replay", "actions": all?, "missing": missing});
-            (object::of(object), None)
+            let all: serde_json::Result<Vec<Value>> = all.into_iter().collect();
+            let mut object = object::of(json!({"type": "replay", "missing": missing}));
+            object.insert("actions".into(), all?.into());
+            (object, None)
         }
         Reply::Turns(reply) => {
             let turns = lowered_turns(&reply.turns, version, &reply.inputs)?;
@@ -144,9 +145,9 @@ fn result(reply: &Reply, version: Version) -> serde_json::Result<LoweredResult> 
             let rows = object::list_mut(&mut object, "items").into_iter().flatten();
             for (row, item) in rows.zip(&reply.items) {
                 match item {
-                    SummaryItem::Stored(_, Some(facts)) => add_facts(row, facts)?,
+                    SummaryItem::Stored(_, Some(facts)) => add_facts(Some(row), facts)?,
                     SummaryItem::Stored(_, None) => {}
-                    SummaryItem::Live(_, facts) => add_facts(row, facts)?,
+                    SummaryItem::Live(_, facts) => add_facts(Some(row), facts)?,
                 }
             }
             (object, None)

@@ -110,7 +110,7 @@ fn nothing_but_a_worktree_of_the_hosts_own_is_removed() {
 fn what_cannot_be_isolated_says_why() {
     let mut stage = Stage::in_git(&[("a", "1\n")]);
     let refused = isolate(&mut stage, Some("nowhere")).unwrap_err();
-    let said = "there is no branch or commit `nowhere` in this repository";
+    let said = "unknown branch or commit `nowhere` in this repository";
     assert_eq!(refused, said);
     let mut plain = Stage::outside_git();
     let refused = isolate(&mut plain, None).unwrap_err();

@@ -1,0 +1,4 @@
+-- Version 8. The summaries, facts and states of sessions, the heads of chats, and
+-- the actions and facts of the log may be pressed: such a column holds a blob
+-- then, and text otherwise. What is stored already is pressed when it is next
+-- written.
