@@ -100,6 +100,8 @@ fn rust_tests() -> Command {
     if tools::works(tools::cargo().args(["nextest", "--version"])) {
         // A package may well have no tests yet.
         cargo.args(["nextest", "run", "--workspace", "--no-tests", "pass"]);
+        // One run shows all that is wrong.
+        cargo.arg("--no-fail-fast");
     } else {
         println!("cargo-nextest is not installed; using cargo test");
         cargo.args(["test", "--workspace", "--all-targets"]);
