@@ -98,11 +98,13 @@ impl Terms {
         }
     }
 
-    /// Renews the lease, and fails if it is another's.
+    /// Renews the lease, and fails if it is another's. Renewals and commits go
+    /// over two connections: one that was made before the address was known, and
+    /// comes late, must not take the address back.
     pub(super) fn fence(&self) -> Said {
         Said {
             sql: "WITH held AS (
-                      UPDATE lease SET address = $4,
+                      UPDATE lease SET address = coalesce(nullif($4, ''), address),
                           until = clock_timestamp() + $3::bigint * interval '1 millisecond'
                       WHERE life = $1 AND owner = $2 RETURNING 1)
                   SELECT 1 / count(*) FROM held",
@@ -117,7 +119,8 @@ impl Terms {
         values.push(Value::Int(i64::try_from(commits).unwrap_or(i64::MAX)));
         Said {
             sql: "WITH held AS (
-                      UPDATE lease SET address = $4, commits = commits + 1,
+                      UPDATE lease SET address = coalesce(nullif($4, ''), address),
+                          commits = commits + 1,
                           until = clock_timestamp() + $3::bigint * interval '1 millisecond'
                       WHERE life = $1 AND owner = $2 AND commits = $5 RETURNING 1)
                   SELECT 1 / count(*) FROM held",

@@ -10,6 +10,7 @@ use super::{FENCED, LOOK_AND_WAIT, Seen, Terms};
 use crate::lease::tests::{Answer, Asked, Database};
 use crate::postgres::connection::{Connection, Driver, Manners, Said, Value};
 use crate::postgres::{PostgresAddress, PostgresError, schema};
+use innkeeper_protocol::record::store::Tenure as _;
 
 const STEPS: usize = 600;
 const HOSTS: [&str; 2] = ["one", "two"];
@@ -35,6 +36,20 @@ struct Real {
 }
 
 impl Real {
+    fn on(cluster: &Cluster) -> Self {
+        let address = PostgresAddress::parse(&cluster.address("house"), |_| None).unwrap();
+        let manners = Manners {
+            call: Duration::from_secs(60),
+            reads_only: false,
+        };
+        let connection = Connection::open(&Driver::start().unwrap(), &address, manners).unwrap();
+        schema::prepare(&connection, "house").unwrap();
+        Self {
+            connection,
+            lives: [Vec::new(), Vec::new()],
+        }
+    }
+
     fn terms(&self, by: usize, life: u64) -> &Terms {
         let found = self.lives[by].iter().find(|terms| terms.life == life);
         found.unwrap()
@@ -109,18 +124,8 @@ fn the_statements_answer_as_the_simulation_does() {
         return;
     }
     let cluster = Cluster::start();
-    let address = PostgresAddress::parse(&cluster.address("house"), |_| None).unwrap();
-    let manners = Manners {
-        call: Duration::from_secs(60),
-        reads_only: false,
-    };
-    let connection = Connection::open(&Driver::start().unwrap(), &address, manners).unwrap();
-    schema::prepare(&connection, "house").unwrap();
+    let mut real = Real::on(&cluster);
     cluster.sql("CREATE TABLE house.stored (number bigint)");
-    let mut real = Real {
-        connection,
-        lives: [Vec::new(), Vec::new()],
-    };
     let (mut model, mut chance, now) = (Database::default(), Chance(1), 1);
     let mut stored = 0;
     let mut seen = [0; 4];
@@ -169,4 +174,24 @@ fn the_statements_answer_as_the_simulation_does() {
     assert!(seen.iter().all(|times| *times > 20), "{seen:?}");
     let rows = cluster.sql("SELECT count(*) FROM house.stored");
     assert_eq!(rows, stored.to_string());
+}
+
+#[test]
+fn a_renewal_that_comes_late_does_not_take_the_address_back() {
+    if !is_there() {
+        return;
+    }
+    let cluster = Cluster::start();
+    let mut real = Real::on(&cluster);
+    let Answer::Taken { life, .. } = real.take(0) else {
+        panic!("nobody has it");
+    };
+    let terms = real.terms(0, life);
+    let late = terms.fence();
+    terms.announce("http://one/");
+    for said in [terms.fence(), late] {
+        real.connection.query(said.sql, said.values).unwrap();
+    }
+    let rows = cluster.sql("SELECT address FROM house.lease");
+    assert_eq!(rows, "http://one/");
 }
