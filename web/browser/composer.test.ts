@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Page } from "playwright-core";
-import { entries, hostAndBrowser, newSession, play, said, scenario, send } from "./harness";
+import { axeFindings, entries, hostAndBrowser, newSession, play, said, scenario, send } from "./harness";
 
 const { open } = hostAndBrowser();
 const editor = (page: Page) => page.locator("[data-composer]");
@@ -20,6 +20,30 @@ describe("writing", () => {
     await page.locator(".turn-footer").waitFor();
     expect(await editor(page).inputValue()).toBe("");
     expect(await page.locator(".user-bubble").innerText()).toBe("one\ntwo");
+  });
+
+  test.each([
+    ["a phone", { viewport: { width: 390, height: 800 }, hasTouch: true, isMobile: true }, false],
+    ["a small window with a pane", { viewport: { width: 1000, height: 700 } }, true],
+  ])("on %s, everything below the text is on one line", async (_, options, hasPane) => {
+    const page = await open("#/", options);
+    await newSession(page);
+    await play(page, scenario({ usage: { inputTokens: 10, outputTokens: 5 } }, { say: "ready" }));
+    if (hasPane) await page.getByRole("button", { name: "Changes", exact: true }).click();
+    const controls = page.locator(".composer-bar").locator("button:visible, label:visible");
+    const middles = await controls.evaluateAll((all) => all.map((one) => one.getBoundingClientRect()).map(({ top, bottom }) => Math.round((top + bottom) / 2)));
+    expect(middles.length).toBeGreaterThan(3);
+    expect(Math.max(...middles) - Math.min(...middles)).toBeLessThanOrEqual(6);
+    expect(await axeFindings(page)).toEqual([]);
+  });
+
+  test("a word of 100,000 letters does not stop the page, neither here nor in the conversation", async () => {
+    const page = await open();
+    await newSession(page);
+    await play(page, scenario({ say: "A".repeat(100_000) }));
+    expect(await said(page, "AAAA").locator(".md").evaluate((element) => getComputedStyle(element).fontKerning)).toBe("none");
+    await play(page, scenario({ say: "short" }));
+    expect(await said(page, "short").locator(".md").evaluate((element) => getComputedStyle(element).fontKerning)).toBe("auto");
   });
 
   test("the arrow up brings back what was said", async () => {

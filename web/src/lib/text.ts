@@ -31,3 +31,19 @@ export function money({ amount, currency }: { amount: number; currency: string }
     return `${amount.toLocaleString(undefined, digits)} ${currency}`;
   }
 }
+
+/** From here on, breaking a word between any two letters takes the square of its length, if they are kerned. */
+const LONG_WORD = 400;
+
+/** Whether a text has a word that no page was made for: a picture in base64, a row of one letter. Looks at few places only. */
+export function hasLongWord(text: string): boolean {
+  const isSpace = (at: number) => text.charCodeAt(at) <= 32;
+  for (let at = LONG_WORD - 1; at < text.length; at += LONG_WORD) {
+    let from = at;
+    while (from > 0 && at - from < LONG_WORD && !isSpace(from)) from--;
+    let to = from + 1;
+    while (to < text.length && to - from <= LONG_WORD && !isSpace(to)) to++;
+    if (!isSpace(at) && to - from > LONG_WORD) return true;
+  }
+  return false;
+}

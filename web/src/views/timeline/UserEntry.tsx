@@ -4,6 +4,7 @@ import type { UiMessage } from "../../state/appState";
 import { takenBackWith } from "../../state/checkpoints";
 import { keyOfEntry } from "../../state/decisions";
 import { beginningOf } from "../../lib/output";
+import { hasLongWord } from "../../lib/text";
 import { clock } from "../../lib/time";
 import { Icon } from "../ui/Icon";
 import { Attachments } from "./Attachments";
@@ -38,7 +39,7 @@ export function UserEntry({ message, chat }: { message: UiMessage; chat: string 
   const isElsewhere = author !== undefined && author !== store.clientId;
   return (
     <div className={steeringId === undefined ? "user-message" : "user-message steered"} data-chat={chat}>
-      <div className="user-bubble">
+      <div className={hasLongWord(shown) ? "user-bubble unkerned" : "user-bubble"} dir="auto">
         <Attachments message={message} />
         {shown}
         {shown !== message.text && "…"}

@@ -5,6 +5,7 @@ import { mayRefer } from "../../lib/markdown/links";
 import type { Links } from "../../lib/markdown/links";
 import { mend } from "../../lib/markdown/mend";
 import { renderMarkdown } from "../../lib/markdown/render";
+import { hasLongWord } from "../../lib/text";
 import { CodeBlock } from "./CodeBlock";
 
 /** From here on, blocks out of sight are not laid out. */
@@ -17,7 +18,7 @@ export const Markdown = memo(function Markdown({ text, isStreaming = false }: { 
   const { groups, tail, links } = splitter.current.update(text, !isStreaming);
   const isLong = groups.length >= MANY_GROUPS;
   return (
-    <div className={isLong ? "md md-long" : "md"}>
+    <div className={`md${isLong ? " md-long" : ""}${hasLongWord(text) ? " unkerned" : ""}`}>
       {groups.map((group) => (
         <BlockGroup key={group[0]?.start} blocks={group} links={links} />
       ))}
