@@ -41,6 +41,21 @@ describe("a difference", () => {
     expect(await page.locator(".tool .diff").count()).toBe(1);
   });
 
+  test("is one column on a phone, whatever is chosen for larger windows", async () => {
+    const page = await open("#/new", { viewport: { width: 1280, height: 800 } });
+    await sessionIn(page, codeIn("narrow"));
+    await play(page, edited);
+    await page.getByRole("button", { name: "Changes", exact: true }).click();
+    await page.getByRole("button", { name: "Side by side" }).click();
+    await page.locator(".diff-split").waitFor();
+    await page.setViewportSize({ width: 390, height: 800 });
+    await page.locator(".changes .diff-unified").waitFor();
+    expect(await page.getByRole("button", { name: "Side by side" }).isVisible()).toBe(false);
+    await page.setViewportSize({ width: 1280, height: 800 });
+    await page.getByRole("button", { name: "Side by side" }).click();
+    await page.locator(".changes .diff-unified").waitFor();
+  });
+
   test("shows unchanged lines on demand, and goes from change to change", async () => {
     const page = await open("#/new");
     await sessionIn(page, codeIn("steps"));
@@ -79,6 +94,38 @@ describe("a difference", () => {
     await page.locator(".changes").getByRole("button", { name: "Discard all" }).waitFor();
     await page.locator(".changes").getByRole("button", { name: "Discard this file" }).waitFor();
   });
+});
+
+describe("a picture in an answer", () => {
+  test("is shown if it is one of the session's files, and a click shows all of it", async () => {
+    const page = await open("#/new");
+    await sessionIn(page, codeIn("gallery"));
+    await play(page, scenario({ say: "![The sign](logo.png)\n\n![Gone](./none.png)\n\n![Elsewhere](/etc/logo.png)\n\n![Up](../../logo.png)\n\n![Far](https://example.org/x.png)" }));
+    await page.locator('.md img[alt="The sign"]').waitFor();
+    expect(await page.locator(".md img").count()).toBe(1);
+    expect(await page.locator(".md .path-link").allInnerTexts()).toEqual(["Gone", "Elsewhere", "Up"]);
+    await page.getByRole("button", { name: "Enlarge The sign" }).click();
+    const dialog = page.getByRole("dialog", { name: "The sign" });
+    await dialog.locator("img").waitFor();
+    expect(await axeFindings(page)).toEqual([]);
+    await dialog.getByRole("button", { name: "Close" }).click();
+    await dialog.waitFor({ state: "detached" });
+  });
+});
+
+test("paragraphs begin at the side of their own script", async () => {
+  const page = await open();
+  await newSession(page);
+  await play(page, scenario({ say: "أصلح الخطأ في الجدولة.\n\nIt is mended." }));
+  const beginsAtRight = (text: string) =>
+    page.locator(".md p", { hasText: text }).evaluate((element) => {
+      const range = document.createRange();
+      range.selectNodeContents(element);
+      const [words, all] = [range.getBoundingClientRect(), element.getBoundingClientRect()];
+      return all.right - words.right < words.left - all.left;
+    });
+  expect(await beginsAtRight("أصلح")).toBe(true);
+  expect(await beginsAtRight("mended")).toBe(false);
 });
 
 describe("files", () => {

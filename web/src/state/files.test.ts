@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { candidatesFor, copyOf, inOrder, isWithin, namedIn, shortened } from "./files";
+import { candidatesFor, copyOf, inOrder, isPicture, isWithin, namedIn, shortened } from "./files";
 
 test.each([
   ["src/a b.rs", ["file:///one/src/a%20b.rs", "file:///two/src/a%20b.rs"]],
@@ -47,3 +47,9 @@ test.each([
 ])("paths below the directory are short: %s", (line, short) => expect(shortened(line, ["file:///srv/me/tally"])).toBe(short));
 
 test("a directory that is nearly everything shortens nothing", () => expect(shortened("/srv/me/a", ["file:///srv", "file:///"])).toBe("/srv/me/a"));
+
+test.each([
+  ["file:///srv/a/shot.PNG", true],
+  ["file:///srv/a/shot.svg", false],
+  ["file:///srv/a/png", false],
+])("%s can be shown as a picture: %s", (uri, expected) => expect(isPicture(uri)).toBe(expected));

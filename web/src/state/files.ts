@@ -51,6 +51,12 @@ export function copyOf(uri: URI, number: number): URI {
   return childOf(parentOf(uri), `${stem} copy${number > 1 ? ` ${number}` : ""}${end}`);
 }
 
+const PICTURE = /\.(png|jpe?g|gif|webp|avif|bmp|ico)$/i;
+
+export function isPicture(uri: URI): boolean {
+  return PICTURE.test(uri);
+}
+
 export function isWithin(directory: URI, uri: URI): boolean {
   return pathOf(uri).startsWith(`${pathOf(directory).replace(/\/+$/, "")}/`);
 }

@@ -1,6 +1,6 @@
 // The frame: what is where on the page, and which page that is.
 
-import { lazy, Suspense, useCallback, useEffect, useMemo, useState, useSyncExternalStore } from "react";
+import { lazy, Suspense, useCallback, useEffect, useMemo, useState } from "react";
 import type { CSSProperties } from "react";
 import { useApp, useHost, useRoute } from "../app/context";
 import { setSidebar, toggleSidebar, useWidth, WIDTHS } from "../app/sidebar";
@@ -16,6 +16,7 @@ import { keyLabel, useShortcuts } from "./shortcuts";
 import { Icon } from "./ui/Icon";
 import { Separator } from "./ui/Separator";
 import { Skeleton } from "./ui/Skeleton";
+import { useIsPhone } from "./useIsPhone";
 
 const loadSession = () => import("./SessionView");
 
@@ -48,7 +49,7 @@ export function App() {
     if (!isSession) host.store.select(null);
   }, [host, isSession]);
 
-  const isNarrow = useNarrow();
+  const isNarrow = useIsPhone();
   const isRefused = phase === "refused" || route.view === "connect";
   const style = { "--sidebar": `${width}px` } as CSSProperties;
   return (
@@ -97,20 +98,6 @@ export function App() {
       {over === "palette" && <Palette onClose={close} onKeys={doing.openKeys} />}
       <Suspense>{over === "keys" && <KeysDialog onClose={close} />}</Suspense>
     </div>
-  );
-}
-
-const NARROW = "(max-width: 44rem)";
-
-/** Whether there is room for one thing at a time only, as the style sheet says it. */
-function useNarrow(): boolean {
-  return useSyncExternalStore(
-    (changed) => {
-      const query = matchMedia(NARROW);
-      query.addEventListener("change", changed);
-      return () => query.removeEventListener("change", changed);
-    },
-    () => matchMedia(NARROW).matches,
   );
 }
 

@@ -6,6 +6,7 @@ import type { ReactNode } from "react";
 import type { Token, Tokens } from "marked";
 import { CodeBlock } from "../../views/ui/CodeBlock";
 import { PathLink, pathIn } from "../../views/ui/PathLink";
+import { Picture } from "../../views/ui/Picture";
 import { detailsIn, untilEnd, withElements } from "./html";
 import { NO_LINKS } from "./links";
 import type { Links } from "./links";
@@ -13,6 +14,7 @@ import { decode } from "./references";
 import { FOOTNOTE, tokensOf } from "./syntax";
 import type { FootnoteToken, MathToken } from "./syntax";
 
+const HostPicture = lazy(() => import("../../views/ui/HostPicture"));
 const MathView = lazy(() => import("../../views/ui/MathView"));
 
 /** `links` are those that other blocks of the text define. */
@@ -119,14 +121,20 @@ function list({ ordered, start, items }: Tokens.List, links: Links): ReactNode {
       {blocks(item.tokens.filter(({ type }) => type !== "checkbox"), links)}
     </li>
   ));
-  return ordered ? <ol start={typeof start === "number" ? start : undefined}>{children}</ol> : <ul>{children}</ul>;
+  return ordered ? (
+    <ol dir="auto" start={typeof start === "number" ? start : undefined}>
+      {children}
+    </ol>
+  ) : (
+    <ul dir="auto">{children}</ul>
+  );
 }
 
 function table({ header, rows, align }: Tokens.Table, links: Links): ReactNode {
   const style = (index: number) => ({ textAlign: align[index] ?? undefined });
   return (
     <div className="md-table" tabIndex={0} role="group" aria-label="Table">
-      <table>
+      <table dir="auto">
         <thead>
           <tr>
             {header.map((cell, index) => (
@@ -236,11 +244,19 @@ function formula({ source, isBlock }: MathToken): ReactNode {
   );
 }
 
-/** A picture from elsewhere would tell elsewhere that it is looked at. */
+/** A picture from elsewhere would tell elsewhere that it is looked at; one of the session's files tells nobody. */
 function image({ href, text: said }: Tokens.Image): ReactNode {
   const text = decode(said);
-  if (/^data:image\/(png|jpeg|gif|webp);/.test(href)) return <img src={href} alt={text} />;
+  if (/^data:image\/(png|jpeg|gif|webp);/.test(href)) return <Picture src={href} alt={text} />;
   const safe = safeHref(href);
+  const path = safe ? undefined : pathIn(decode(href), true)?.path;
+  if (path) {
+    return (
+      <Suspense fallback={text}>
+        <HostPicture path={path} alt={text} />
+      </Suspense>
+    );
+  }
   if (!safe) return text;
   return (
     <a href={safe} target="_blank" rel="noopener noreferrer">

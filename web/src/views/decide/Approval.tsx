@@ -15,6 +15,7 @@ import { kindOf } from "../../state/toolKinds";
 import { TOOL_ICONS } from "../timeline/toolIcons";
 import { Icon } from "../ui/Icon";
 import { Markdown } from "../ui/Markdown";
+import { Skeleton } from "../ui/Skeleton";
 import { DenialReason } from "./DenialReason";
 import { EditedInput } from "./EditedInput";
 import { focusNext } from "./focus";
@@ -74,7 +75,7 @@ export function Approval({ chat, turnId, call }: Props) {
       {call.intention && <p className="call-name">{call.intention}</p>}
       {details && <Markdown text={details} />}
       {edits?.items.map((edit, index) => (
-        <Suspense key={index} fallback={<p className="muted">Loading the change…</p>}>
+        <Suspense key={index} fallback={<Skeleton shape="lines" label="Loading the change…" />}>
           <FileEditView edit={edit} />
         </Suspense>
       ))}

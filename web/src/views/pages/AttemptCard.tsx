@@ -16,6 +16,7 @@ import { uriOf } from "../panes/FileTree";
 import { useNow } from "../timeline/useNow";
 import { AgentMark } from "../ui/AgentMark";
 import { Markdown } from "../ui/Markdown";
+import { Skeleton } from "../ui/Skeleton";
 import { Stats } from "../ui/Stats";
 import { StatusDot } from "../ui/StatusDot";
 import { Ticked } from "../ui/Ticked";
@@ -161,7 +162,7 @@ function Files({ changes: { files }, directories, path, onPath }: FilesProps) {
 
 function Difference({ file }: { file: ChangesetFile }) {
   return (
-    <Suspense fallback={<p className="muted">Loading the change…</p>}>
+    <Suspense fallback={<Skeleton shape="lines" label="Loading the change…" />}>
       <EditBody key={file.id} edit={file.edit} style="unified" isBinary={file._meta?.["binary"] === true} />
     </Suspense>
   );

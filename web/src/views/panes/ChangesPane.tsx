@@ -13,6 +13,8 @@ import { annotationsOf } from "../../state/annotations";
 import type { ChangesetChoice } from "../../state/changesets";
 import { changesOfTurn, choicesOf, isLate, pageOf, takesMessage, targetOf } from "../../state/changesets";
 import { Menu } from "../ui/Menu";
+import { Skeleton } from "../ui/Skeleton";
+import { useIsPhone } from "../useIsPhone";
 import { Stats } from "../ui/Stats";
 import { AskFirst, Operations, Outcomes } from "./ChangesetOperations";
 import type { Outcome } from "./ChangesetOperations";
@@ -75,7 +77,10 @@ interface ViewProps {
 
 function ChangesetView({ choice: { uri, canReview, kind }, onBranch }: ViewProps) {
   const host = useHost();
-  const style: DiffStyle = useApp((state) => (hostSetting(state.root, "diffView") === "split" ? "split" : "unified"));
+  const isPhone = useIsPhone();
+  const wantsSplit = useApp((state) => hostSetting(state.root, "diffView") === "split");
+  // Two columns cannot be read on a phone.
+  const style: DiffStyle = wantsSplit && !isPhone ? "split" : "unified";
   const directories = useApp((state) => state.session?.workingDirectories);
   const changes = useChannel(uri, "changeset");
   const session = useApp((state) => state.currentSessionId);
@@ -90,7 +95,7 @@ function ChangesetView({ choice: { uri, canReview, kind }, onBranch }: ViewProps
   const file = changes?.files.find(({ id }) => id === selected) ?? changes?.files[0];
   const resource = file?.edit.after?.uri;
   const commentsOn = useCommentsOn(resource, annotations);
-  if (!changes) return <p className="pane-note">Loading…</p>;
+  if (!changes) return <Skeleton shape="pane" />;
 
   const invoke = async ({ operation, file: of, hunk }: Asked, message?: string) => {
     setAsked(undefined);
@@ -164,7 +169,7 @@ function ChangesetView({ choice: { uri, canReview, kind }, onBranch }: ViewProps
             <Operations changes={changes} scope="resource" onInvoke={({ id }) => ask(byId(id), file)} />
             <button
               type="button"
-              className="button"
+              className="button only-wide"
               aria-pressed={style === "split"}
               onClick={() => setHostSetting(host, "diffView", style === "split" ? "unified" : "split")}
             >

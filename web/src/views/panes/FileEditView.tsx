@@ -8,6 +8,7 @@ import type { FileEdit, FileEditSide } from "../../protocol/types";
 import { nameOf, pathOf, pathWithin } from "../../protocol/uri";
 import { isPiece } from "../../state/approval";
 import { Icon } from "../ui/Icon";
+import { Skeleton } from "../ui/Skeleton";
 import { Stats } from "../ui/Stats";
 import { DiffView } from "./DiffView";
 import type { DiffComments, DiffStyle, HunkAction } from "./DiffView";
@@ -101,7 +102,7 @@ function TextChange({ edit, style, commentsOn, hunkActions }: BodyProps) {
   }, [host, before, after, nonces]);
   const comments = useMemo(() => (texts ? commentsOn?.(texts.after) : undefined), [texts, commentsOn]);
   if (problem) return <p className="muted">The change cannot be shown: {problem}</p>;
-  if (!texts) return <p className="muted">Loading…</p>;
+  if (!texts) return <Skeleton shape="lines" />;
   // Files with a zero byte are not text, whatever they are called.
   if (texts.before.includes("\0") || texts.after.includes("\0")) return <p className="pane-note">This is a binary file. It is not shown.</p>;
   const name = nameOf(edit.after?.uri ?? edit.before?.uri ?? "");

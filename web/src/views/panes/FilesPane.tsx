@@ -14,9 +14,10 @@ import { messageOf } from "../../app/sessions";
 import { watchFile } from "../../app/watches";
 import { linesOf } from "../../lib/diff/lines";
 import { nameOf, pathOf, pathWithin } from "../../protocol/uri";
-import { candidatesFor } from "../../state/files";
+import { candidatesFor, isPicture } from "../../state/files";
 import { CopyButton } from "../ui/CopyButton";
 import { Icon } from "../ui/Icon";
+import { Picture } from "../ui/Picture";
 import { FileActions } from "./FileActions";
 import { FileBrowser } from "./FileBrowser";
 import { PaneHead } from "./PaneHead";
@@ -148,19 +149,13 @@ async function firstOf(host: Host, path: string, candidates: readonly string[]):
   return { path, problem };
 }
 
-const PICTURE = /\.(png|jpe?g|gif|webp|avif|bmp|ico)$/i;
-
-function isPicture(uri: string): boolean {
-  return PICTURE.test(uri);
-}
-
 /** Adds some lines to the message; the first of them has this number. */
 type OnAttach = ((lines: string[], from: number) => void) | undefined;
 
 function FileContent({ uri, content, line, onAttach }: { uri: string; content: Content; line: number | undefined; onAttach: OnAttach }) {
   if (isPicture(uri) && content.base64) {
     const type = content.contentType?.startsWith("image/") ? content.contentType : "image/png";
-    return <img className="content-image" src={`data:${type};base64,${content.base64}`} alt={nameOf(uri)} />;
+    return <Picture src={`data:${type};base64,${content.base64}`} alt={nameOf(uri)} />;
   }
   if (content.text.includes("\0")) return <p className="pane-note">This is a binary file. It is not shown.</p>;
   return <Lines text={content.text} name={nameOf(uri)} line={line} onAttach={onAttach} />;

@@ -6,6 +6,7 @@ import { messageOf } from "../../app/sessions";
 import { newId } from "../../lib/id";
 import type { TerminalInfo } from "../../protocol/types";
 import { Icon } from "../ui/Icon";
+import { Skeleton } from "../ui/Skeleton";
 import { PaneHead } from "./PaneHead";
 import type { PaneProps } from "./PaneHead";
 
@@ -104,7 +105,7 @@ export default function TerminalsPane({ route }: PaneProps) {
         </div>
       )}
       {current && (
-        <Suspense fallback={<p className="pane-note">Loading the terminal…</p>}>
+        <Suspense fallback={<Skeleton shape="lines" label="Loading the terminal…" />}>
           <TerminalView
             key={current.resource}
             resource={current.resource}

@@ -1,6 +1,7 @@
 import type { UiMessage } from "../../state/appState";
 import { iconOf, standsIn } from "../../state/attachments";
 import { Icon } from "../ui/Icon";
+import { Picture } from "../ui/Picture";
 
 export function Attachments({ message: { text, images, attachments = [] } }: { message: UiMessage }) {
   const apart = attachments.filter((attachment) => !standsIn(text, attachment));
@@ -8,9 +9,7 @@ export function Attachments({ message: { text, images, attachments = [] } }: { m
   return (
     <div className="attachments">
       {images?.map((image, index) => (
-        <a key={index} href={image.src} download={image.label} className="attachment-image">
-          <img src={image.src} alt={image.label} />
-        </a>
+        <Picture key={index} src={image.src} alt={image.label} />
       ))}
       {apart.map((attachment, index) => (
         <span key={index} className="chip">

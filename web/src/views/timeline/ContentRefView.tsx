@@ -9,13 +9,17 @@ import type { ContentRef } from "../../protocol/types";
 import { nameOf } from "../../protocol/uri";
 import { LongText } from "../ui/LongText";
 import { Icon } from "../ui/Icon";
+import { Picture } from "../ui/Picture";
+import { Skeleton } from "../ui/Skeleton";
+
+const LOADING = "Loading…";
 
 export function ContentRefView({ content: { uri, sizeHint, contentType } }: { content: ContentRef }) {
   const host = useHost();
   const [shown, setShown] = useState<Content | string>();
   const isImage = contentType?.startsWith("image/");
   const show = () => {
-    setShown("Loading…");
+    setShown(LOADING);
     read(host, uri, isImage ? "base64" : "utf-8").then(setShown, (error: unknown) => setShown(messageOf(error)));
   };
   if (shown === undefined) {
@@ -26,8 +30,9 @@ export function ContentRefView({ content: { uri, sizeHint, contentType } }: { co
       </button>
     );
   }
+  if (shown === LOADING) return <Skeleton shape="lines" />;
   if (typeof shown === "string") return <p className="muted">{shown}</p>;
-  if (isImage && shown.base64) return <img className="content-image" src={`data:${contentType};base64,${shown.base64}`} alt="" />;
+  if (isImage && shown.base64) return <Picture src={`data:${contentType};base64,${shown.base64}`} alt={nameOf(uri)} />;
   return <LongText text={shown.text} />;
 }
 

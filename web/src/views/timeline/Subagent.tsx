@@ -8,6 +8,7 @@ import type { ChatState, ToolCall } from "../../protocol/types";
 import { timeline } from "../../state/timeline";
 import { summaryOf } from "../../state/toolKinds";
 import { Icon } from "../ui/Icon";
+import { Skeleton } from "../ui/Skeleton";
 import { Body } from "./Entry";
 import { useChosen } from "./memory";
 
@@ -50,7 +51,7 @@ export function Subagent({ resource, title, agentName, description }: Props) {
       </div>
       {isOpen && (
         <div className="subagent-body">
-          {!chat && <p className="muted">Loading…</p>}
+          {!chat && <Skeleton shape="lines" />}
           {entries.length > SHOWN && <p className="muted">The last {SHOWN} entries. Open the chat to see all of it.</p>}
           {shown.map((entry, index) => (
             <article key={entry.id} className={`entry entry-${entry.kind}`}>

@@ -6,6 +6,8 @@ import type { ToolResultContent } from "../../protocol/types";
 import type { ToolKind } from "../../state/toolKinds";
 import { Icon } from "../ui/Icon";
 import { LongText } from "../ui/LongText";
+import { Picture } from "../ui/Picture";
+import { Skeleton } from "../ui/Skeleton";
 import { ContentRefView } from "./ContentRefView";
 import { Subagent } from "./Subagent";
 
@@ -35,14 +37,14 @@ function Item({ item, kind, isLive }: { item: ToolResultContent; kind: ToolKind;
       return <LongText text={kind === "read" ? unwrapped(item.text) : withoutFence(item.text)} fromEnd={kind === "command"} isPrinted={kind !== "read"} />;
     case "embeddedResource":
       if (item.contentType.startsWith("image/")) {
-        return <img className="content-image" src={`data:${item.contentType};base64,${item.data}`} alt="Result" />;
+        return <Picture src={`data:${item.contentType};base64,${item.data}`} alt="Result" />;
       }
       return <p className="muted">{item.contentType}</p>;
     case "resource":
       return <ContentRefView content={item} />;
     case "fileEdit":
       return (
-        <Suspense fallback={<p className="muted">Loading the change…</p>}>
+        <Suspense fallback={<Skeleton shape="lines" label="Loading the change…" />}>
           <FileEditView edit={item} />
         </Suspense>
       );
@@ -55,7 +57,7 @@ function Item({ item, kind, isLive }: { item: ToolResultContent; kind: ToolKind;
         );
       }
       return (
-        <Suspense fallback={<p className="muted">Loading the terminal…</p>}>
+        <Suspense fallback={<Skeleton shape="lines" label="Loading the terminal…" />}>
           <TerminalView resource={item.resource} title={item.title} />
         </Suspense>
       );

@@ -18,6 +18,7 @@ import { InputView } from "../decide/InputView";
 import { Icon } from "../ui/Icon";
 import { LongText } from "../ui/LongText";
 import { Markdown } from "../ui/Markdown";
+import { Skeleton } from "../ui/Skeleton";
 import { Stats } from "../ui/Stats";
 import { Decider } from "./Decider";
 import { DockLink } from "./DockLink";
@@ -130,7 +131,7 @@ function ToolBody({ message: { toolCall: call, toolStep: step, text: title }, ki
       {details && <Markdown text={details} />}
       {!isEdit && !saysAll(title, call) && <InputView input={call.status === "streaming" ? call.partialInput : call.toolInput} meta={call._meta} />}
       {single ? (
-        <Suspense fallback={<p className="muted">Loading the change…</p>}>
+        <Suspense fallback={<Skeleton shape="lines" label="Loading the change…" />}>
           <EditBody edit={single} style="unified" />
         </Suspense>
       ) : (
