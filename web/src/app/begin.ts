@@ -2,7 +2,7 @@
 // the page until the session has them in its own: whatever goes wrong in
 // between, they are there.
 
-import type { JsonObject, ModelSelection, URI } from "../protocol/types";
+import type { JsonObject, ModelSelection, SessionState, URI } from "../protocol/types";
 import { goingAlong } from "../state/attachments";
 import { stateOf } from "../state/derive";
 import { NO_DRAFT } from "../state/drafts";
@@ -30,6 +30,21 @@ export async function begin(host: Host, beginning: Beginning): Promise<void> {
     host.store.clear(BEGINNING);
   }
   go({ view: "session", session, chat: null });
+}
+
+/** In place of a session that could not be created, another one like it, with what stands in its editor. */
+export async function createAgain(host: Host, failed: URI, { provider, workingDirectories, config, defaultChat, chats }: SessionState): Promise<void> {
+  const { store } = host;
+  const { session, chat } = await create(host, { provider, directory: workingDirectories?.[0], config: config?.values });
+  const before = defaultChat ?? chats[0]?.resource;
+  const words = before && store.getState().drafts.get(before)?.words;
+  if (chat && words) {
+    store.write(chat, () => words);
+    store.clear(before);
+  }
+  go({ view: "session", session, chat: null });
+  // If that fails, it stays in the list, where it can be deleted.
+  await host.connection.persist("disposeSession", { channel: failed }).catch(() => undefined);
 }
 
 /** Creates the session and opens it, with an empty editor. */

@@ -11,6 +11,7 @@ import { Status } from "../protocol/types";
 import type { ChatState } from "../protocol/types";
 import { Dock } from "./decide/Dock";
 import { Composer } from "./composer/Composer";
+import { NotCreated } from "./NotCreated";
 import { SessionHeader } from "./SessionHeader";
 import { Timeline } from "./timeline/Timeline";
 import { Welcome } from "./timeline/Welcome";
@@ -61,15 +62,7 @@ export function SessionView({ route }: { route: SessionRoute }) {
     <div className={pane ? "session has-pane" : "session"} style={{ "--pane": `${paneWidth}px` } as CSSProperties}>
       <SessionHeader route={route} session={session} chat={chat} />
       <section className="session-main" aria-label="Conversation">
-        {session?.lifecycle === "failed" && (
-          <div className="callout bad not-created" role="alert">
-            <Icon name="warning" />
-            <div>
-              <strong>The session could not be created</strong>
-              <p>{session.creationError?.message}</p>
-            </div>
-          </div>
-        )}
+        {session?.lifecycle === "failed" && <NotCreated uri={uri} session={session} />}
         {chatUri && chat && isCurrent ? (
           <>
             {isEmpty ? <Welcome chat={chatUri} /> : <Timeline key={chatUri} chat={chatUri} sent={sent} at={route.at} />}
