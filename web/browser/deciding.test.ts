@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { entries, hostAndBrowser, newSession, play, repositoryIn, said, scenario, send, sessionIn } from "./harness";
+import { axeFindings, entries, hostAndBrowser, newSession, play, repositoryIn, said, scenario, send, sessionIn } from "./harness";
 
 const inn = hostAndBrowser();
 const { open } = inn;
@@ -126,6 +126,24 @@ describe("the inbox", () => {
     await said(page, "went on").waitFor();
     await play(page, "hello");
     expect(await entries(page, "user").count()).toBe(2);
+  });
+
+  test("the same command of several sessions is allowed once for all of them, and no other", async () => {
+    const page = await open();
+    const run = (command: string, after: string) => scenario({ title: after }, { tool: { name: "bash", input: { command }, confirm: "ask", result: { success: true } } }, { say: after });
+    for (const [command, after] of [["make test", "Roof"], ["make test", "Stable"], ["make all", "Barn"]] as const) {
+      await newSession(page);
+      await send(page, run(command, after));
+      await page.locator(".approval").waitFor();
+    }
+    await page.getByRole("link", { name: /Inbox, \d+ waiting/ }).click();
+    const item = (title: string) => page.locator(".inbox > li", { hasText: title });
+    await page.getByText("2 sessions ask for the same: make test").waitFor();
+    expect(await axeFindings(page)).toEqual([]);
+    await page.getByRole("button", { name: /in all 2$/ }).click();
+    for (const title of ["Roof", "Stable"]) await item(title).waitFor({ state: "detached" });
+    await item("Barn").locator("[data-decision=deny]").click();
+    await item("Barn").waitFor({ state: "detached" });
   });
 
   test("the keyboard is enough there too", async () => {

@@ -12,7 +12,7 @@ import type { Draft } from "./drafts";
 import type { Refusal } from "./refusal";
 import { placeOf } from "./spoken";
 import type { Spoken } from "./spoken";
-import { isOpenEditor, waitingId } from "./waiting";
+import { isAnswerIn, isOpenEditor, waitingId } from "./waiting";
 import { holds, isEmpty, NO_WORDS, wordsOf } from "./words";
 import type { Words } from "./words";
 
@@ -150,7 +150,7 @@ export class Book {
   sweep(chat: URI, view: ChatState): void {
     for (const [key, { words }] of this.drafts) {
       if (!key.startsWith(waitingId(chat, "")) || isEmpty(words) || isOpenEditor(key, view)) continue;
-      this.giveBack(chat, words, "This was decided before you sent it.");
+      if (!isAnswerIn(key, words.text, view)) this.giveBack(chat, words, "This was decided before you sent it.");
       this.clear(key);
     }
   }

@@ -64,6 +64,22 @@ function ofCall(chat: URI, turnId: string, call: ToolCall, isElsewhere: boolean)
   }
 }
 
+type Approvable = Extract<Waiting, { kind: "approval" }>;
+
+/** Requests that ask for exactly the same as another one: to be answered with one press. */
+export function alike(items: readonly Waiting[]): Approvable[][] {
+  const groups = new Map<string, Approvable[]>();
+  for (const item of items) {
+    if (item.kind !== "approval" || item.call.edits?.items.length) continue;
+    const { toolName, toolInput, options } = item.call;
+    // What would be done, and what can be answered.
+    if (typeof toolInput !== "string" || toolInput === "") continue;
+    const key = JSON.stringify([toolName, toolInput, options?.map(({ id, kind, group }) => [id, kind, group])]);
+    groups.set(key, [...(groups.get(key) ?? []), item]);
+  }
+  return [...groups.values()].filter((group) => group.length > 1);
+}
+
 export function waitingId(chat: URI, of: string): string {
   return `${chat}#${of}`;
 }
@@ -84,6 +100,18 @@ export function isOpenEditor(key: string, { resource: chat, activeTurn }: ChatSt
   return (activeTurn?.responseParts ?? []).some((part) => {
     if (part.kind === "inputRequest") return part.response === undefined && key.startsWith(`${waitingId(chat, part.request.id)}/`);
     return part.kind === "toolCall" && part.toolCall.status === "pending-confirmation" && editorsOf(chat, part.toolCall.toolCallId).includes(key);
+  });
+}
+
+/** Whether what was written next to a question is its answer by now, whoever gave it. */
+export function isAnswerIn(key: string, text: string, { resource: chat, activeTurn, turns }: ChatState): boolean {
+  const parts = [...(activeTurn?.responseParts ?? []), ...(turns.at(-1)?.responseParts ?? [])];
+  return parts.some((part) => {
+    if (part.kind !== "inputRequest" || part.response !== "accept") return false;
+    return Object.entries(part.request.answers ?? {}).some(([id, answer]) => {
+      const said = answer.state === "skipped" ? undefined : answer.value;
+      return key === answerEditor(chat, part.request.id, id) && said?.kind === "text" && said.value === text;
+    });
   });
 }
 
