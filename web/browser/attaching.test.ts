@@ -40,3 +40,15 @@ test("files, folders and lines of the session, from the pane that shows them", a
   const told = await entries(page, "assistant").innerText();
   for (const label of ["menu.txt", "session", "menu.txt:2"]) expect(told).toContain(label);
 });
+
+test("a phone takes a picture for the message", async () => {
+  const page = await at.open("#/", { viewport: { width: 390, height: 800 }, hasTouch: true, isMobile: true });
+  await newSession(page);
+  await page.getByRole("button", { name: "Attach", exact: true }).tap();
+  const choosing = page.waitForEvent("filechooser");
+  await page.getByRole("menuitem", { name: "Take a picture…" }).tap();
+  const chooser = await choosing;
+  expect(await chooser.element().getAttribute("capture")).toBe("environment");
+  await chooser.setFiles({ name: "roof.png", mimeType: "image/png", buffer: Buffer.from("iVBORw0KGgo=", "base64") });
+  await page.locator(".attachment-strip .chip", { hasText: "roof.png" }).waitFor();
+});

@@ -23,6 +23,11 @@ describe("settings", () => {
     await expect.poll(() => theme(second)).toBe(undefined);
   });
 
+  test("what nobody has chosen is shown as what it is", async () => {
+    const page = await open("#/settings");
+    for (const label of ["System", "Unified"]) await expect.poll(() => page.getByLabel(label).isChecked()).toBe(true);
+  });
+
   test("how differences are shown is chosen once for all", async () => {
     const page = await open("#/settings");
     await page.getByLabel("Side by side").check();

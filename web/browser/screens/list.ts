@@ -42,6 +42,8 @@ const SHOTS: Shot[] = [
   { name: "list-menu", isOnlyLight: true, scene: "usual", act: (page) => page.locator(".session-row").nth(2).click({ button: "right" }) },
   { name: "home-agents", isOnlyLight: true, scene: "usual", act: click(/^Agent/) },
   { name: "home-models", isOnlyLight: true, scene: "usual", act: click(/^Model/) },
+  { name: "home-many-models", isOnlyLight: true, scene: "manyModels", act: choosing },
+  { name: "session-context", isOnlyLight: true, scene: "usual", path: session, act: click(/of context/) },
   { name: "home-options", isOnlyLight: true, scene: "usual", act: click("More options") },
   { name: "home-install", isOnlyLight: true, scene: "usual", act: installing },
   { name: "session", scene: "usual", path: session, windows: ["desktop", "phone", "tablet", "wide"] },
@@ -49,9 +51,11 @@ const SHOTS: Shot[] = [
   { name: "session-long-name", isOnlyLight: true, scene: "longNames", path: session, windows: ["desktop", "phone"] },
   { name: "session-right-to-left", isOnlyLight: true, scene: "rightToLeft", path: session, windows: ["desktop", "phone"] },
   { name: "session-working", scene: "working", path: session, windows: ["desktop", "phone"] },
+  { name: "session-many-tools", scene: "manyTools", path: session, windows: ["desktop", "phone"] },
   { name: "session-approval", scene: "approval", path: session, windows: ["desktop", "phone"] },
   { name: "session-plan", scene: "plan", path: session, windows: ["desktop", "phone"] },
   { name: "attempts", scene: "attempts", path: "#/attempts/roof", windows: ["wide"], act: comparing },
+  { name: "attempts-phone", isOnlyLight: true, scene: "attempts", path: "#/attempts/roof", windows: ["phone"] },
   { name: "attempts-begin", isOnlyLight: true, scene: "usual", path: "#/start?attempts=3" },
   { name: "attempts-keep", isOnlyLight: true, scene: "attempts", path: "#/attempts/roof", act: (page) => page.getByRole("button", { name: "Keep this one" }).first().click() },
   { name: "session-question", scene: "question", path: session, windows: ["desktop", "phone"] },
@@ -104,6 +108,14 @@ function grouped(by: string): (page: Page) => Promise<void> {
 async function selecting(page: Page): Promise<void> {
   await page.locator(".session-row").nth(1).click({ modifiers: ["ControlOrMeta"] });
   await page.locator(".session-row").nth(3).click();
+}
+
+/** One of many models is chosen, and the list is opened again. */
+async function choosing(page: Page): Promise<void> {
+  await click(/^Model/)(page);
+  await page.keyboard.type("el 42");
+  await page.keyboard.press("Enter");
+  await click(/^Model: Model 42/)(page);
 }
 
 async function installing(page: Page): Promise<void> {

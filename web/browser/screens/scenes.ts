@@ -84,8 +84,10 @@ const SESSIONS: SessionSummary[] = [
 const tool = (id: string, name: string, displayName: string, more: object): ToolCall =>
   ({ toolCallId: id, toolName: name, displayName, invocationMessage: displayName, confirmed: "not-needed", ...more }) as ToolCall;
 
-const completed = (id: string, name: string, title: string, text: string, success = true) =>
-  tool(id, name, title, { status: "completed", success, pastTenseMessage: title, toolInput: JSON.stringify({ path: "src/roof.rs" }), content: [{ type: "text", text }] });
+const KINDS: Record<string, string> = { read: "read", grep: "search", search: "search", bash: "execute" };
+
+const completed = (id: string, name: string, title: string, text: string, input: object = { path: "src/roof.rs" }, success = true) =>
+  tool(id, name, title, { status: "completed", success, pastTenseMessage: title, toolInput: JSON.stringify(input), content: [{ type: "text", text }], _meta: { kind: KINDS[name] } });
 
 const ANSWER = `The roof leaks because \`gutter()\` runs **before** the tiles are laid. I changed the order and added a test.
 
@@ -124,7 +126,7 @@ const TURNS: Turn[] = [
     { kind: "markdown", id: "m1", content: "It comes in at the gutter." },
   ]),
   turn("t2", "Please repair it.", [
-    { kind: "toolCall", toolCall: completed("c3", "bash", "Ran cargo test", "test rain ... FAILED", false) },
+    { kind: "toolCall", toolCall: completed("c3", "bash", "Ran cargo test", "running 2 tests\ntest sun ... \u001b[32mok\u001b[0m\ntest rain ... \u001b[31mFAILED\u001b[0m", { command: "cargo test", description: "Run the tests" }, false) },
     { kind: "markdown", id: "m2", content: ANSWER },
   ]),
 ];
@@ -207,6 +209,21 @@ const planning = { ...asking, message: { text: "Plan the repair.", origin: { kin
 const request = { id: "q1", message: "Which roof?", questions: [{ id: "roof", kind: "single-select" as const, message: "There are two roofs.", required: true, options: [{ id: "a", label: "The stable", description: "Leaks since March" }, { id: "b", label: "The barn" }] }] };
 const questioning = { ...asking, responseParts: [{ kind: "inputRequest" as const, request }] };
 
+const READ = ["src/roof.rs", "src/gutter.rs", "src/tiles.rs", "tests/rain.rs"];
+const TODOS = { todos: [{ content: "Read how the roof is made", status: "completed" }, { content: "Lay the tiles first", status: "in_progress" }, { content: "Test it in the rain", status: "pending" }] };
+
+/** A turn in the middle of its work: groups that are done, an edit, and a command that runs. */
+const MANY_TOOLS: ResponsePart[] = [
+  { kind: "markdown", id: "m1", content: "I look at how the roof is made." },
+  ...READ.map((path, at) => ({ kind: "toolCall" as const, toolCall: completed(`r${at}`, "read", `Read ${path}`, "fn roof() {}", { path }) })),
+  { kind: "toolCall", toolCall: completed("g1", "grep", "Searched for “gutter”", "src/roof.rs:4", { pattern: "gutter" }) },
+  { kind: "toolCall", toolCall: completed("b1", "bash", "cargo check", "Finished in 2.1s", { command: "cargo check" }) },
+  { kind: "toolCall", toolCall: completed("td", "todowrite", "To-dos", "", TODOS) },
+  { kind: "markdown", id: "m2", content: "The gutter is hung before the tiles are laid. I change the order." },
+  { kind: "toolCall", toolCall: tool("e1", "edit", "Edited src/roof.rs", { status: "completed", success: true, pastTenseMessage: "Edited src/roof.rs", toolInput: JSON.stringify({ path: "src/roof.rs" }), content: [{ type: "fileEdit", ...edit }] }) },
+  { kind: "toolCall", toolCall: tool("b2", "bash", "cargo clippy", { status: "running", toolInput: JSON.stringify({ command: "cargo clippy" }), _meta: { toolKind: "terminal" }, content: [{ type: "text", text: "    Checking inn v0.1.0" }] }) },
+];
+
 /** One prompt, tried by three: one is done, one works, one waits. */
 function tried(): Scene {
   const of = (number: number) => ({ innkeeper: { attempt: { id: "roof", number, count: 3, directory: "file:///srv/inn" } } });
@@ -237,6 +254,8 @@ export const SCENES = {
   longNames: scene({ sessions: [session(LONG, { resource: OPEN, minutes: 2 }), ...SESSIONS.slice(1)], session: { title: LONG } }),
   rightToLeft: scene({ sessions: [session(ARABIC, { resource: OPEN, minutes: 2 }), ...SESSIONS.slice(1)], session: { title: ARABIC }, chat: { turns: [turn("t1", ARABIC, [{ kind: "markdown", id: "m1", content: `${ARABIC}.` }])] } }),
   fresh: scene({ chat: { turns: [] } }),
+  manyModels: scene({ agents: [{ ...(AGENTS[0] as AgentInfo), models: Array.from({ length: 55 }, (_, at) => model(`m${at}`, `Model ${at + 1}`)) }] }),
+  manyTools: scene({ chat: { status: 8, activity: "Running cargo clippy", activeTurn: { ...asking, responseParts: MANY_TOOLS } } }),
   working: scene({ chat: { status: 8, activeTurn: { ...asking, responseParts: asking.responseParts.slice(0, 1) }, queuedMessages: [{ id: "q", message: { text: "And then the stable.", origin: { kind: "user" } } }] } }),
   approval: scene({ session: { inputNeeded: [{ kind: "toolConfirmation", id: "n1", chat: CHAT, turnId: "t3", toolCall: ASKS as never }] }, sessions: [session("Repair the roof", { resource: OPEN, minutes: 2, status: 24 }), ...SESSIONS.slice(4)], chat: { status: 24, activeTurn: asking } }),
   question: scene({ session: { inputNeeded: [{ kind: "chatInput", id: "n2", chat: CHAT, request }] }, sessions: [session("Repair the roof", { resource: OPEN, minutes: 2, status: 24 }), ...SESSIONS.slice(4)], chat: { status: 24, activeTurn: questioning } }),

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { ChatState, ModelInfo, UsageInfo } from "../protocol/types";
-import { aboutModel, contextUsage, costIn, currentModel, waitedIn } from "./model";
+import { aboutModel, contextUsage, costIn, currentModel, lately, waitedIn } from "./model";
 
 const one: ModelInfo = { id: "one", provider: "p", name: "One", maxContextWindow: 200_000 };
 
@@ -57,4 +57,10 @@ test("the model that the agent names for the leading chat comes before the one t
 test("how long a turn waited is the host's to say", () => {
   expect(waitedIn({ _meta: { innkeeper: { waitedMs: 4_300 } } })).toBe(4_300);
   for (const meta of [undefined, {}, { innkeeper: null }, { innkeeper: { waitedMs: "4" } }, { innkeeper: { waitedMs: -1 } }]) expect(waitedIn({ _meta: meta })).toBeUndefined();
+});
+
+test("in a long list, the models that were chosen lately stand first, as far as they are still there", () => {
+  const many = Array.from({ length: 12 }, (_, at): ModelInfo => ({ ...one, id: `m${at}` }));
+  expect(lately(many, ["m7", "gone", "m2"]).map(({ id }) => id)).toEqual(["m7", "m2"]);
+  expect(lately(many.slice(0, 8), ["m7", "m2"])).toEqual([]);
 });

@@ -100,3 +100,11 @@ export function canForkIn({ root, session }: Pick<AppState, "root" | "session">)
   const agent = root?.agents.find(({ provider }) => provider === session?.provider);
   return agent?.capabilities?.multipleChats?.fork === true;
 }
+
+/** Where a list is so long that nobody reads it, the models that were chosen lately stand first. */
+const LONG_LIST = 8;
+
+export function lately(models: readonly ModelInfo[], ids: readonly string[]): ModelInfo[] {
+  if (models.length <= LONG_LIST) return [];
+  return ids.flatMap((id) => models.find((model) => model.id === id) ?? []);
+}

@@ -63,7 +63,7 @@ function Control({ name, property, value, isDisabled, onChange, suggest, id }: P
   if (property.enum?.length) {
     return (
       <select id={id} value={JSON.stringify(value)} disabled={isDisabled} onChange={(event) => onChange(JSON.parse(event.target.value))}>
-        {value === undefined && <option value={undefined} />}
+        {value === undefined && <option value={undefined}>Not set</option>}
         {choicesOf(property).map((choice, index) => (
           <option key={index} value={JSON.stringify(choice.value)} title={choice.about}>
             {choice.label}

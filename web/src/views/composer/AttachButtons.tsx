@@ -14,6 +14,7 @@ interface Props {
 export function AttachButtons({ onFiles, onBrowse }: Props) {
   const files = useRef<HTMLInputElement>(null);
   const folder = useRef<HTMLInputElement>(null);
+  const camera = useRef<HTMLInputElement>(null);
   const take = (event: React.ChangeEvent<HTMLInputElement>) => {
     const picked = [...(event.target.files ?? [])];
     onFiles(event.target === folder.current ? filesOfFolder(picked) : picked);
@@ -25,8 +26,8 @@ export function AttachButtons({ onFiles, onBrowse }: Props) {
         label="Attach"
         items={[
           { label: "Files…", icon: "attach", run: () => files.current?.click() },
-          // Phones have no folders to choose.
-          ...(isTouch() ? [] : [{ label: "Folder…", icon: "folder" as const, run: () => folder.current?.click() }]),
+          // Phones have a camera, and no folders to choose.
+          isTouch() ? { label: "Take a picture…", icon: "camera", run: () => camera.current?.click() } : { label: "Folder…", icon: "folder", run: () => folder.current?.click() },
           ...(onBrowse ? [{ label: "From the session’s files…", icon: "file" as const, run: onBrowse }] : []),
         ]}
       >
@@ -34,12 +35,7 @@ export function AttachButtons({ onFiles, onBrowse }: Props) {
       </Menu>
       <input ref={files} type="file" multiple hidden aria-label="Attach files" onChange={take} />
       <input ref={folder} type="file" hidden aria-label="Attach a folder" {...{ webkitdirectory: "" }} onChange={take} />
-      {isTouch() && (
-        <label className="icon-button" title="Take a picture">
-          <Icon name="camera" />
-          <input type="file" accept="image/*" capture="environment" className="sr-only" aria-label="Take a picture" onChange={take} />
-        </label>
-      )}
+      <input ref={camera} type="file" accept="image/*" capture="environment" hidden aria-label="Take a picture" onChange={take} />
     </>
   );
 }

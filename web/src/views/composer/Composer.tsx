@@ -106,9 +106,9 @@ function ChatEditor({ chat, onSent }: Props) {
         onBrowse={route.view === "session" ? () => go({ ...route, pane: "files", turn: undefined }) : undefined}
         end={
           <>
-            <ContextMeter />
+            <ContextMeter chat={chat} />
             {isStreaming && !isEmpty && !isUploading && (
-              <button type="button" className="button" onClick={() => send("queue")} title="Send after this turn (Alt+Enter)">
+              <button type="button" className="button queue" onClick={() => send("queue")} title="Send after this turn (Alt+Enter)">
                 Queue
               </button>
             )}

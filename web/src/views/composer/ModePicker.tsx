@@ -25,7 +25,7 @@ export function ModePicker() {
         value={session.config?.values[key]}
         icon={icon}
         shortcut={key === "mode" ? "mode" : undefined}
-        isCompact={key === "autoApprove"}
+        isCompact
         onChange={(value) => configure(host, uri, { [key]: value })}
       />
     );

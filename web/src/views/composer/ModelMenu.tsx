@@ -1,5 +1,6 @@
+import { rememberChoice, useModelsLately } from "../../app/models";
 import type { ModelInfo, ModelSelection } from "../../protocol/types";
-import { aboutModel, isUsual, thinkingKey, usualModel } from "../../state/model";
+import { aboutModel, isUsual, lately, thinkingKey, usualModel } from "../../state/model";
 import { Icon } from "../ui/Icon";
 import { Menu } from "../ui/Menu";
 
@@ -18,6 +19,8 @@ interface Props {
 
 /** Which model answers, and how hard it thinks. */
 export function ModelMenu({ models, info, model, level, hasDefault, name, onChoose }: Props) {
+  const provider = models[0]?.provider ?? "";
+  const recent = lately(models, useModelsLately(provider));
   if (models.length === 0) return null;
   const key = thinkingKey(info?.configSchema);
   const schema = key ? info?.configSchema?.properties[key] : undefined;
@@ -31,12 +34,17 @@ export function ModelMenu({ models, info, model, level, hasDefault, name, onChoo
         shortcut={name ? undefined : "model"}
         items={[
           ...(hasDefault ? [{ label: "Default", about: usual ? `${usual.name || usual.id}, as the agent is configured` : "As the agent is configured", isChecked: !model, run: () => onChoose(undefined) }] : []),
-          ...models.map((one) => ({
+          ...[...recent, ...models.filter((one) => !recent.includes(one))].map((one, index) => ({
             label: one.name || one.id,
             about: aboutModel(one),
             ...(models.length > 1 && isUsual(one) ? { hint: "default" } : {}),
+            ...(recent.length > 0 && index === 0 ? { heading: "Chosen lately" } : {}),
+            ...(recent.length > 0 && index === recent.length ? { heading: "Others" } : {}),
             isChecked: one.id === (model?.id ?? (hasDefault ? undefined : info?.id)),
-            run: () => onChoose({ id: one.id }),
+            run: () => {
+              rememberChoice(provider, one.id);
+              onChoose({ id: one.id });
+            },
           })),
         ]}
       >

@@ -10,7 +10,7 @@ interface Props {
   value: unknown;
   icon?: IconName;
   shortcut?: "mode";
-  /** Whether its icon says enough on a phone. */
+  /** Whether its icon says enough where there is little room. */
   isCompact?: boolean;
   /** Finds choices that only the host knows. */
   suggest?: (query: string) => Promise<{ value: string; label: string }[]>;
@@ -23,6 +23,7 @@ export function SettingMenu({ property, value, icon, shortcut, isCompact = false
   const known = suggest ? (found ?? []) : choicesOf(property);
   const current = value ?? property.default;
   const label = choicesOf(property).find((choice) => choice.value === current)?.label ?? (typeof current === "string" && current ? current : property.title);
+  const isChosen = value !== undefined && property.default !== undefined && value !== property.default;
   // Asked when somebody is about to choose, and not before: it may take work to find out.
   const ask = () => {
     if (suggest && !found) void suggest("").then((items) => setFound(items.slice(0, 200)));
@@ -31,7 +32,7 @@ export function SettingMenu({ property, value, icon, shortcut, isCompact = false
     <span className="chip-slot" onPointerEnter={ask} onFocus={ask}>
       <Menu
         label={`${property.title}: ${label}`}
-        className={isCompact ? "picker compact" : "picker"}
+        className={`picker${isCompact ? " compact" : ""}${isChosen ? " chosen" : ""}`}
         shortcut={shortcut}
         items={known.length > 0 ? known.map((choice) => ({ label: choice.label, about: choice.about, isChecked: choice.value === current, run: () => onChange(choice.value) })) : [{ label: suggest && !found ? "Looking…" : "Nothing to choose", run: () => {} }]}
       >

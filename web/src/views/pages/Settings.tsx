@@ -32,8 +32,8 @@ export function Settings() {
   const server = useApp((state) => state.connection.server);
   const active = useApp((state) => state.root?.activeSessions);
   const commit = useApp((state) => commitOf(state.root));
-  const theme = useApp((state) => hostSetting(state.root, "appearance"));
-  const diffView = useApp((state) => hostSetting(state.root, "diffView"));
+  const theme = useApp((state) => hostSetting(state.root, "appearance") ?? "system");
+  const diffView = useApp((state) => hostSetting(state.root, "diffView") ?? "unified");
   const agents = useApp((state) => state.root?.agents);
   const others = useMemo(() => config && otherSettings(config.schema, agents ?? []), [config, agents]);
   const [notifies, setNotifies] = useState(notificationsOn);

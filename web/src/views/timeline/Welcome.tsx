@@ -15,6 +15,7 @@ export function Welcome({ chat }: { chat: string }) {
   const agent = useApp((state) => state.root?.agents.find(({ provider }) => provider === state.session?.provider));
   const starting = useApp((state) => state.starting.get(state.currentSessionId ?? ""));
   const name = agent?.displayName ?? session?.provider ?? "The agent";
+  const shellPrefix = useApp((state) => state.connection.shellPrefix);
   const isScript = session?.provider === "script";
   return (
     <div className="welcome">
@@ -31,6 +32,21 @@ export function Welcome({ chat }: { chat: string }) {
             </button>
           ))}
         </div>
+      )}
+      {!isScript && session?.lifecycle === "ready" && (
+        <ul className="welcome-hints">
+          <li>
+            <kbd>@</kbd> mentions a file
+          </li>
+          <li>
+            <kbd>/</kbd> lists commands
+          </li>
+          {shellPrefix && (
+            <li>
+              <kbd>{shellPrefix}</kbd> runs a command yourself
+            </li>
+          )}
+        </ul>
       )}
     </div>
   );

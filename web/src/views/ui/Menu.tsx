@@ -3,6 +3,7 @@
 
 import { useCallback, useEffect, useId, useLayoutEffect, useRef, useState } from "react";
 import type { ReactNode } from "react";
+import { isTouch } from "../../lib/device";
 import { Icon } from "./Icon";
 import type { IconName } from "./Icon";
 import { useOffered } from "./menus";
@@ -90,6 +91,9 @@ export function ContextMenu({ label, items, at, onClose }: ContextProps) {
   );
 }
 
+/** Among more than this, somebody may want to search. */
+const MANY = 12;
+
 interface ListProps {
   id: string;
   label: string;
@@ -144,7 +148,7 @@ function MenuList({ id, label, items, anchor, within, onClose }: ListProps) {
 
   return (
     <div ref={list} popover="manual" className="menu-list" role="menu" id={id} aria-label={label} tabIndex={-1} onKeyDown={onKeyDown}>
-      {query && <div className="menu-heading">“{query}”</div>}
+      {query ? <div className="menu-heading">“{query}”</div> : items.length > MANY && !isTouch() && <div className="menu-heading menu-hint">Type to filter</div>}
       {shown.map((item, index) => (
         <MenuRow key={index} item={item} hasHeading={!query && item.heading !== undefined} isFirst={index === 0} onClose={onClose} />
       ))}
