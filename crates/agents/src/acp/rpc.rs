@@ -94,12 +94,22 @@ impl Peer {
 pub(super) struct Answers(LineWriter);
 
 impl Answers {
+    #[cfg(test)]
+    pub(super) fn by(writer: LineWriter) -> Self {
+        Self(writer)
+    }
+
     pub(super) fn give(&self, id: &Value, answer: Result<impl Serialize, Error>) {
         let message = match answer {
             Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
             Err(error) => json!({"jsonrpc": "2.0", "id": id, "error": error}),
         };
         self.0.write(&message);
+    }
+
+    /// Waits until the agent has read enough of what it was answered.
+    pub(super) async fn has_room(&self) {
+        self.0.has_room().await;
     }
 }
 

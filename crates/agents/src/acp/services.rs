@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use agent_client_protocol_schema::v1::{CLIENT_METHOD_NAMES, CreateTerminalResponse, Error};
@@ -11,6 +12,7 @@ use innkeeper_protocol::agent::{CommandOutcome, TurnEvent};
 use innkeeper_protocol::newest::state::ToolResultContent;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use super::files::Files;
@@ -23,6 +25,11 @@ use crate::environment::Surroundings;
 /// How many files may wait to be written, and how large they may be together.
 const MOST_WRITES: usize = 64;
 const MOST_WAITING_BYTES: usize = 64 * 1024 * 1024;
+
+/// How many files are read and written at once, and how many more may wait for
+/// that: what is read may be large, and the agent may be slow to take it.
+const AT_ONCE: usize = 4;
+const MOST_AT_WORK: usize = 1_000;
 
 /// How long an agent is kept waiting for a look at the files that it edits.
 const LOOKING: Duration = Duration::from_secs(2);
@@ -42,6 +49,8 @@ pub(super) struct Services {
     written: Recent,
     /// What is on its way to an answer, and ends with the backend.
     at_work: JoinSet<()>,
+    /// A permit for each that is at it.
+    permits: Arc<Semaphore>,
 }
 
 impl Services {
@@ -55,6 +64,7 @@ impl Services {
             last_write: 0,
             written: Recent::default(),
             at_work: JoinSet::new(),
+            permits: Arc::new(Semaphore::new(AT_ONCE)),
         }
     }
 
@@ -213,11 +223,19 @@ impl Services {
         work: impl FnOnce(&Files, R) -> Result<T, Error> + Send + 'static,
     ) {
         match read::<R>(params) {
+            Ok(_) if self.at_work.len() >= MOST_AT_WORK => {
+                let error = "too many files are waiting to be read; read them later";
+                answers.give(id, Err::<Value, _>(Error::new(-32603, error)));
+            }
             Ok(request) => {
                 let (answers, id) = (answers.clone(), id.clone());
-                let files = self.files.clone();
-                self.at_work
-                    .spawn_blocking(move || answers.give(&id, work(&files, request)));
+                let (files, permits) = (self.files.clone(), Arc::clone(&self.permits));
+                self.at_work.spawn(async move {
+                    let _permit = permits.acquire_owned().await;
+                    answers.has_room().await;
+                    let answer = move || answers.give(&id, work(&files, request));
+                    let _ = tokio::task::spawn_blocking(answer).await;
+                });
             }
             Err(error) => answers.give(id, Err::<Value, _>(error)),
         }
@@ -226,4 +244,39 @@ impl Services {
 
 fn read<T: DeserializeOwned>(params: &Value) -> Result<T, Error> {
     T::deserialize(params).map_err(|error| Error::new(-32602, error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::process::LineWriter;
+
+    #[tokio::test]
+    async fn files_beyond_those_that_may_wait_are_refused_and_all_others_are_read() {
+        let place = tempfile::tempdir().unwrap();
+        let file = place.path().join("a.txt");
+        std::fs::write(&file, "soup").unwrap();
+        let mut services = Services::new(&[place.path().to_owned()]);
+        let (writer, mut lines) = LineWriter::with_lines();
+        let answers = Answers::by(writer);
+        let method = CLIENT_METHOD_NAMES.fs_read_text_file;
+        let params = json!({"sessionId": "s", "path": file});
+        for id in 0..=MOST_AT_WORK {
+            assert!(
+                services
+                    .serve(&answers, &json!(id), method, &params)
+                    .is_some()
+            );
+        }
+        let mut refused = Vec::new();
+        for _ in 0..=MOST_AT_WORK {
+            let line = lines.recv().await.unwrap();
+            let answer: Value = serde_json::from_slice(&line).unwrap();
+            match answer["result"]["content"].as_str() {
+                Some(text) => assert_eq!(text, "soup"),
+                None => refused.push(answer["id"].clone()),
+            }
+        }
+        assert_eq!(refused, [json!(MOST_AT_WORK)]);
+    }
 }

@@ -119,6 +119,19 @@ impl LineWriter {
         let _ = self.to.send(line);
     }
 
+    /// One for tests, with what is written.
+    #[cfg(test)]
+    pub(crate) fn with_lines() -> (Self, mpsc::UnboundedReceiver<Vec<u8>>) {
+        let (to, lines) = mpsc::unbounded_channel();
+        let unread = Arc::default();
+        (Self { to, unread }, lines)
+    }
+
+    /// Waits until so much was read that the program is heard.
+    pub(crate) async fn has_room(&self) {
+        self.unread.at_most(UNREAD_BYTES).await;
+    }
+
     /// Whether so much waits to be read that the program is not heard.
     pub(crate) fn is_behind(&self) -> bool {
         self.unread.bytes.load(Ordering::Acquire) > UNREAD_BYTES
@@ -131,14 +144,21 @@ struct Unread {
     bytes: AtomicUsize,
     /// The program reads nothing any more.
     is_over: AtomicBool,
-    /// It has become less. One task at most waits for that.
+    /// It has become less.
     less: Notify,
 }
 
 impl Unread {
     async fn at_most(&self, bytes: usize) {
-        while self.bytes.load(Ordering::Acquire) > bytes && !self.is_over.load(Ordering::Acquire) {
-            self.less.notified().await;
+        loop {
+            let mut less = std::pin::pin!(self.less.notified());
+            // From here on, none is missed.
+            less.as_mut().enable();
+            let is_over = self.is_over.load(Ordering::Acquire);
+            if is_over || self.bytes.load(Ordering::Acquire) <= bytes {
+                return;
+            }
+            less.await;
         }
     }
 }
@@ -149,14 +169,14 @@ struct Written(Arc<Unread>);
 impl Written {
     fn bytes(&self, bytes: usize) {
         self.0.bytes.fetch_sub(bytes, Ordering::AcqRel);
-        self.0.less.notify_one();
+        self.0.less.notify_waiters();
     }
 }
 
 impl Drop for Written {
     fn drop(&mut self) {
         self.0.is_over.store(true, Ordering::Release);
-        self.0.less.notify_one();
+        self.0.less.notify_waiters();
     }
 }
 
