@@ -14,8 +14,10 @@ mod package;
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
+use rustix::fs::OFlags;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -283,12 +285,14 @@ impl Extra {
 
 /// The bytes of a file that may be missing.
 fn read(path: &Path) -> Result<Option<Vec<u8>>, String> {
-    let file = match std::fs::File::open(path) {
+    // A pipe would be waited for without end.
+    let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
+    let mut options = std::fs::OpenOptions::new();
+    let file = match options.read(true).custom_flags(flags).open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error.to_string()),
     };
-    // A pipe would be waited for without end.
     if !file.metadata().is_ok_and(|found| found.is_file()) {
         return Err("it is not a file".to_owned());
     }

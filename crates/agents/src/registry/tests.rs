@@ -141,3 +141,24 @@ fn a_file_that_cannot_be_read_leaves_what_the_host_comes_with() {
     let missing = Registry::with_file(Path::new("/nowhere/registry.json"));
     assert_eq!(missing.troubles(), [""; 0]);
 }
+
+#[test]
+fn a_file_that_is_something_else_is_not_waited_for() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = |name: &str| directory.path().join(name);
+    let made = std::process::Command::new("mkfifo")
+        .arg(place("pipe"))
+        .status();
+    assert!(made.unwrap().success());
+    std::os::unix::fs::symlink(place("loop"), place("loop")).unwrap();
+    let cases = [
+        ("pipe", "it is not a file"),
+        ("", "it is not a file"),
+        ("loop", "cannot be read"),
+    ];
+    for (name, expected) in cases {
+        let all = Registry::with_file(&place(name));
+        assert_eq!(all.rows().len(), Registry::shipped().rows().len());
+        assert!(all.troubles()[0].contains(expected), "{:?}", all.troubles());
+    }
+}
