@@ -170,7 +170,8 @@ impl TestAgent {
             }
             let _ = File::create(wants["file"].as_str().unwrap_or_default());
         } else if wants["on"] == method && !is_signed_in(&wants) {
-            let error = json!({"code": -32000, "message": "Authentication required"});
+            let usual = json!({"code": -32000, "message": "Authentication required"});
+            let error = wants.get("error").unwrap_or(&usual);
             return write(&json!({"jsonrpc": "2.0", "id": message["id"], "error": error}));
         }
         if let Some(error) = self.behaviour["errors"].get(method) {

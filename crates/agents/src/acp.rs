@@ -74,6 +74,7 @@ use tokio::sync::watch;
 use crate::child::{self, Access, TokenFor};
 use crate::client_tools::HttpTools;
 use crate::process::{self, Patience, Program};
+use crate::registry::SignIn;
 use crate::{Agent, CommandStream, EventSink, discovery};
 use listing::Listing;
 use speech::{AcpSpeech, Extras};
@@ -102,6 +103,8 @@ pub struct AcpOptions {
     pub reads: Vec<String>,
     /// A token of clients that it can use.
     pub token_for: Option<TokenFor>,
+    /// What is special about signing in to it.
+    pub sign_in: SignIn,
     /// Where what was learned about it and what it says on standard error are
     /// kept.
     pub directory: Option<PathBuf>,
@@ -120,6 +123,7 @@ impl AcpOptions {
             http_tools: None,
             reads: Vec::new(),
             token_for: discovery::token_for(&provider),
+            sign_in: SignIn::default(),
             directory: None,
             provider,
         }
@@ -145,6 +149,7 @@ impl AcpAgent {
         Self {
             access: Access {
                 token_for: options.token_for,
+                sign_in: Arc::new(options.sign_in),
                 ..Access::new(
                     options.provider,
                     options.display_name,

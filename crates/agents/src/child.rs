@@ -28,6 +28,7 @@ use serde_json::Value;
 use crate::keys::Keys;
 use crate::knowledge::Knowledge;
 use crate::process::{ChildProcess, Patience, Program, StderrLog};
+use crate::registry::SignIn;
 use crate::{CommandStream, EventSink};
 
 pub(crate) use conversation::{Conversation, NotOpened};
@@ -46,6 +47,8 @@ pub(crate) struct Access {
     pub(crate) keys: Arc<Keys>,
     /// The token of a client that it can use.
     pub(crate) token_for: Option<TokenFor>,
+    /// What is special about signing in to it.
+    pub(crate) sign_in: Arc<SignIn>,
 }
 
 impl Access {
@@ -67,6 +70,7 @@ impl Access {
             knowledge: Arc::new(knowledge),
             keys: Arc::new(keys),
             token_for: None,
+            sign_in: Arc::default(),
         }
     }
 

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use crate::child::TokenFor;
 use crate::install::Installed;
 use crate::process::Program;
-use crate::registry::{Language, Registry, Row};
+use crate::registry::{Language, Registry, Row, SignIn};
 
 /// A program that is a known agent.
 #[derive(Debug, Clone)]
@@ -25,6 +25,8 @@ pub struct FoundAgent {
     /// Whether it starts the MCP servers that a session is given, as its protocol
     /// obliges it to. One that does not can only reach them over HTTP.
     pub starts_servers: bool,
+    /// What is special about signing in to it.
+    pub sign_in: SignIn,
 }
 
 /// Agents that can use a token that clients have. None of them needs it: they can
@@ -80,6 +82,7 @@ pub fn find(registry: &Registry, path: &OsStr, installed: &Installed) -> Vec<Fou
             },
             reads: extra.reads.clone(),
             starts_servers: extra.starts_servers.unwrap_or(true),
+            sign_in: extra.sign_in.clone(),
         })
     });
     found.collect()

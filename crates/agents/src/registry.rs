@@ -109,12 +109,32 @@ pub struct Extra {
     /// Whether it starts the MCP servers that a session is given, as its protocol
     /// obliges it to. `None` stands for yes.
     pub starts_servers: Option<bool>,
+    pub sign_in: SignIn,
     /// Whether it does not run before its package's own install script has.
     pub scripts: bool,
     /// What npm says of the package in this version.
     pub integrity: Option<String>,
     /// The files of the PyPI package in this version, by their SHA-256.
     pub sha256: Vec<String>,
+}
+
+/// How signing in to an agent differs from what its protocol has.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+pub struct SignIn {
+    /// What its errors say when nobody is signed in, if they do not have the
+    /// protocol's code for that.
+    pub refusals: Vec<String>,
+    /// What the program that signs in gets in addition, so that people can be
+    /// elsewhere.
+    pub args: Vec<String>,
+}
+
+impl SignIn {
+    const NONE: Self = Self {
+        refusals: Vec::new(),
+        args: Vec::new(),
+    };
 }
 
 /// The language that a program speaks.
@@ -277,6 +297,7 @@ impl Extra {
         pass_env: Vec::new(),
         reads: Vec::new(),
         starts_servers: None,
+        sign_in: SignIn::NONE,
         scripts: false,
         integrity: None,
         sha256: Vec::new(),

@@ -96,7 +96,7 @@ impl<'a> Opening<'a> {
         let answer = self
             .call(AGENT_METHOD_NAMES.initialize, &introduction())
             .await?;
-        self.ways = ways::of(&answer["authMethods"], &self.access.program);
+        self.ways = ways::of(&answer["authMethods"], self.access);
         let about = serde_json::from_value(answer);
         let about = about.map_err(|error| self.strange(error.to_string()))?;
         // What takes a terminal or a value is not for `authenticate`, unless the
@@ -307,6 +307,9 @@ fn introduction() -> InitializeRequest {
         .compaction(CompactionCapabilities::new())
         .config_options(SessionConfigOptionsCapabilities::new().boolean(Some(Default::default())))
         .notices(NoticeCapabilities::new());
+    let mut beyond = output::announcement();
+    // Some agents name the command of a sign-in only to those who say this.
+    beyond.insert("terminal-auth".to_owned(), Value::Bool(true));
     let can = ClientCapabilities::new()
         .fs(files)
         .terminal(true)
@@ -314,7 +317,7 @@ fn introduction() -> InitializeRequest {
         .session(session)
         .elicitation(questions)
         .subagents(SubagentCapabilities::new())
-        .meta(output::announcement());
+        .meta(beyond);
     let us =
         Implementation::new("innkeeper", env!("CARGO_PKG_VERSION")).title("Innkeeper".to_owned());
     InitializeRequest::new(ProtocolVersion::V1)

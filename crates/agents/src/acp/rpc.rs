@@ -4,11 +4,14 @@
 //! answers among notifications, so that a turn's last words are heard before
 //! its end.
 
-use agent_client_protocol_schema::v1::Error;
+use std::sync::Arc;
+
+use agent_client_protocol_schema::v1::{Error, ErrorCode};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::process::{JsonLines, Line, LineWriter};
+use crate::registry::SignIn;
 
 /// The number of a request of ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -41,15 +44,17 @@ pub(super) struct Peer {
     lines: JsonLines,
     answers: Answers,
     last_request: u64,
+    sign_in: Arc<SignIn>,
 }
 
 impl Peer {
-    pub(super) fn new(lines: JsonLines) -> Self {
+    pub(super) fn new(lines: JsonLines, sign_in: &Arc<SignIn>) -> Self {
         let answers = Answers(lines.writer());
         Self {
             lines,
             answers,
             last_request: 0,
+            sign_in: Arc::clone(sign_in),
         }
     }
 
@@ -74,7 +79,10 @@ impl Peer {
         loop {
             match self.lines.next().await? {
                 Line::Json(message) => {
-                    if let Some(incoming) = understood(message) {
+                    if let Some(mut incoming) = understood(message) {
+                        if let Incoming::Response { result, .. } = &mut incoming {
+                            refine(result, &self.sign_in);
+                        }
                         return Some(incoming);
                     }
                 }
@@ -133,6 +141,21 @@ pub(super) fn understood(message: Value) -> Option<Incoming> {
             Some(Incoming::Response { to, result })
         }
         (_, None) => None,
+    }
+}
+
+/// Gives an error the protocol's code for a missing sign-in, if that is what it
+/// says.
+fn refine(result: &mut Result<Value, Error>, sign_in: &SignIn) {
+    if let Err(error) = result {
+        let said = sentence(error);
+        if sign_in
+            .refusals
+            .iter()
+            .any(|refusal| said.contains(refusal))
+        {
+            error.code = ErrorCode::AuthRequired;
+        }
     }
 }
 

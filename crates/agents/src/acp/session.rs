@@ -345,5 +345,5 @@ async fn start(
     let started = ChildProcess::start(&program, Some(directory), &access.stderr);
     let (process, lines) = started.await?;
     services.are_in(process.surroundings());
-    Ok((process, Peer::new(lines), keys))
+    Ok((process, Peer::new(lines, &access.sign_in), keys))
 }

@@ -36,8 +36,11 @@ use crate::keys;
 /// How often a person is asked in a turn.
 const ATTEMPTS: usize = 5;
 
-/// How much of a line of the agent is shown.
-const LINE_CHARS: usize = 500;
+/// How much of a line of the agent is shown: a long address fits.
+const LINE_CHARS: usize = 4_000;
+
+/// How much of the reason why a way did not work.
+const REASON_CHARS: usize = 500;
 
 /// Nobody is signed in.
 #[derive(Debug, Clone)]
@@ -172,7 +175,7 @@ impl Talk {
         let question = SignInQuestion {
             request: asked.clone(),
             agent: self.access.name.clone(),
-            refused: refused.map(|refused| shortened(&refused)),
+            refused: refused.map(|refused| shortened(&refused, REASON_CHARS)),
             wants,
         };
         let question = TurnEvent::AskToSignIn(Box::new(question));
@@ -322,7 +325,7 @@ fn text_of(answer: &ChatInputAnswer) -> Option<&str> {
 }
 
 /// A line of an agent for people, without colours and not without end.
-fn shortened(line: &str) -> String {
+fn shortened(line: &str, most: usize) -> String {
     let plain = anstream::adapter::strip_str(line).to_string();
-    plain.chars().take(LINE_CHARS).collect()
+    plain.chars().take(most).collect()
 }

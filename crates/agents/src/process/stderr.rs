@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, BufReader};
@@ -36,23 +37,33 @@ pub(crate) struct StderrLog {
 pub(super) struct LastWords {
     lines: Mutex<VecDeque<String>>,
     listener: Mutex<Option<mpsc::Sender<String>>>,
+    /// The lines that come are those of a stack in Python, which are indented.
+    in_traceback: AtomicBool,
 }
 
 impl LastWords {
     pub(super) fn add(&self, line: &str) {
+        if self.is_in_traceback(line) || is_of_a_stack(line.trim()) {
+            return;
+        }
         let listener = self.listener.lock();
         if let Some(listener) = &*listener.unwrap_or_else(PoisonError::into_inner) {
             // Whoever does not keep up misses something.
             let _ = listener.try_send(line.trim().to_owned());
-        }
-        if is_of_a_stack(line.trim()) {
-            return;
         }
         let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         if lines.len() == QUOTED_LINES {
             lines.pop_front();
         }
         lines.push_back(quoted(line.trim()));
+    }
+
+    fn is_in_traceback(&self, line: &str) -> bool {
+        let begins = line.trim() == "Traceback (most recent call last):";
+        let goes_on = self.in_traceback.load(Ordering::Relaxed) && line.starts_with([' ', '\t']);
+        self.in_traceback
+            .store(begins || goes_on, Ordering::Relaxed);
+        begins || goes_on
     }
 
     pub(super) fn listen(&self, listener: mpsc::Sender<String>) {
@@ -83,10 +94,13 @@ fn is_of_a_stack(line: &str) -> bool {
     javascript || python || mark || line.starts_with("Node.js v")
 }
 
+/// A line as a part of a sentence, without what only a terminal understands.
 fn quoted(line: &str) -> String {
+    let plain = anstream::adapter::strip_str(line).to_string();
+    let line: String = plain.chars().filter(|c| !c.is_control()).collect();
     match line.char_indices().nth(QUOTED_CHARS) {
         Some((end, _)) => format!("{}…", &line[..end]),
-        None => line.to_owned(),
+        None => line,
     }
 }
 
@@ -201,6 +215,30 @@ mod tests {
     }
 
     #[test]
+    fn a_stack_in_python_is_neither_quoted_nor_passed_on() {
+        let last = LastWords::default();
+        let (listener, mut heard) = mpsc::channel(8);
+        last.listen(listener);
+        for line in [
+            "Traceback (most recent call last):",
+            "  File \"/opt/agent.py\", line 3, in main",
+            "    yield",
+            "    ~~~~^",
+            "ConnectError: no network",
+            "  where: here",
+        ] {
+            last.add(line);
+        }
+        let expected = "ConnectError: no network / where: here";
+        assert_eq!(last.quoted().as_deref(), Some(expected));
+        let mut told = Vec::new();
+        while let Ok(line) = heard.try_recv() {
+            told.push(line);
+        }
+        assert_eq!(told.join(" / "), expected);
+    }
+
+    #[test]
     fn the_last_three_lines_of_a_process_are_quoted_and_long_ones_cut() {
         let last = LastWords::default();
         assert_eq!(last.quoted(), None);
@@ -209,5 +247,12 @@ mod tests {
         }
         let expected = format!("two / {}… / four", "ü".repeat(QUOTED_CHARS));
         assert_eq!(last.quoted(), Some(expected));
+    }
+
+    #[test]
+    fn colours_and_what_else_a_terminal_obeys_are_not_quoted() {
+        let last = LastWords::default();
+        last.add("\u{1b}]0;owned\u{7}\u{1b}[31mno key\u{1b}[0m\u{8} in \u{9b}2Jhere");
+        assert_eq!(last.quoted().as_deref(), Some("no key in 2Jhere"));
     }
 }

@@ -1,7 +1,7 @@
 //! What a row must be like before anything is done with it.
 
-use super::Row;
 use super::package::{Package, Source, is_version};
+use super::{Row, SignIn};
 
 /// The most arguments and variables of a row, and the longest of them.
 const MOST: usize = 64;
@@ -48,11 +48,16 @@ pub(super) fn row(row: &Row) -> Result<(), String> {
     let env = row.env();
     let texts = row.args().iter().chain(env.values()).chain(&extra.pass_env);
     let texts = texts.chain(&extra.reads).chain(&extra.sha256);
+    let SignIn { refusals, args } = &extra.sign_in;
+    let texts = texts.chain(refusals).chain(args);
     let long = |text: &String| text.len() > LONGEST || text.contains('\0');
     if row.args().len().max(env.len()) > MOST || texts.into_iter().any(long) {
         return Err(format!(
             "at most {MOST} arguments and variables of {LONGEST} bytes are possible"
         ));
+    }
+    if refusals.iter().any(|said| said.trim().is_empty()) {
+        return Err("`refusals` must not hold an empty text, which every error has".to_owned());
     }
     let wrong = |name: &String| name.is_empty() || name.contains(['=', '\0']);
     if env.keys().any(wrong) {

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
+use innkeeper_agents::registry::SignIn;
 use innkeeper_protocol::agent::{Credential, SignInQuestion, SignInWants};
 use innkeeper_protocol::newest::state::ChatInputResponseKind;
 
@@ -34,6 +35,12 @@ impl Door {
     }
 
     fn agent(&self) -> AcpAgent {
+        self.agent_that_says(false)
+    }
+
+    /// The agent, of which it may be known how it says that nobody is signed in.
+    fn agent_that_says(&self, words_are_known: bool) -> AcpAgent {
+        let words = ["Missing provider".to_owned()];
         let script = format!("touch {}", self.path("signed-in").display());
         let mut wants = json!({
             "on": self.on, "file": self.path("signed-in"), "variable": "TEST_KEY", "value": KEY,
@@ -54,6 +61,10 @@ impl Door {
         });
         AcpAgent::new(AcpOptions {
             directory: Some(self.path("data")),
+            sign_in: SignIn {
+                refusals: words.into_iter().filter(|_| words_are_known).collect(),
+                args: Vec::new(),
+            },
             ..options(&behaviour)
         })
     }
@@ -160,6 +171,34 @@ async fn a_prompt_that_is_refused_is_sent_again_after_signing_in() {
     }
 }
 
+/// Some agents have no code for it, and say it in words.
+#[tokio::test]
+async fn a_refusal_in_an_agents_own_words_is_a_request_to_sign_in() {
+    for (on, said) in [
+        ("session/prompt", true),
+        ("session/new", true),
+        ("session/prompt", false),
+    ] {
+        let mut door = Door::on(on);
+        door.more = json!({"error": {
+            "code": -32603, "message": "Internal error", "data": "Missing provider",
+        }});
+        let mut talk = opened(door.agent_that_says(said), asked_to_open()).await;
+        let turn = talk.prompt("hello");
+        if !said {
+            let rest = talk.rest().await;
+            let last = rest.last().unwrap();
+            assert!(
+                last.ends_with("agentError: Internal error: Missing provider"),
+                "{last}"
+            );
+            continue;
+        }
+        choose(&mut talk, &turn, "device").await;
+        ends_well(&mut talk, "hello").await;
+    }
+}
+
 #[tokio::test]
 async fn the_ways_are_offered_as_the_agent_names_them() {
     let door = Door::on("session/new");
@@ -232,7 +271,11 @@ async fn what_the_agent_shows_while_it_signs_in_is_shown_in_the_turn() {
     let mut door = Door::on("session/new");
     let link = "https://sign.in.example/device";
     door.more = json!({
-        "lines": [format!("Open {link} and enter \u{1b}[1mABCD\u{1b}[0m"), "x".repeat(3_000)],
+        "lines": [
+            format!("Open {link} and enter \u{1b}[1mABCD\u{1b}[0m"),
+            format!("{link}?{}", "x".repeat(2_000)),
+            "x".repeat(30_000),
+        ],
         "ask": {"mode": "url", "message": "Sign in", "url": link, "elicitationId": "e",
                 "sessionId": "s"},
     });
@@ -265,7 +308,9 @@ async fn what_the_agent_shows_while_it_signs_in_is_shown_in_the_turn() {
     }
     let code = format!("Open {link} and enter ABCD");
     assert!(shown.contains(&code), "{shown:?}");
-    assert!(shown.iter().all(|line| line.len() <= 500));
+    let long = |line: &String| line.starts_with(link) && line.len() > 2_000;
+    assert!(shown.iter().any(long), "a long address is whole: {shown:?}");
+    assert!(shown.iter().all(|line| line.len() <= 4_096));
 }
 
 #[tokio::test]

@@ -13,7 +13,7 @@ use futures_util::StreamExt as _;
 use innkeeper::Host;
 use innkeeper_agents::discovery::{self, FoundAgent};
 use innkeeper_agents::install::{Installed, Installer};
-use innkeeper_agents::registry::{Language, Registry};
+use innkeeper_agents::registry::{Language, Registry, SignIn};
 use innkeeper_agents::{
     AcpAgent, AcpOptions, Agent, Environment, HttpTools, PiAgent, PiOptions, Program, ScriptAgent,
 };
@@ -268,6 +268,7 @@ fn found_on(
             program: agent.program,
             auth_method: None,
             reads: agent.reads,
+            sign_in: agent.sign_in,
             http_tools,
         };
         all.push(options.agent(agent.protocol, &around, origin));
@@ -319,6 +320,7 @@ struct Options {
     program: Program,
     auth_method: Option<String>,
     reads: Vec<String>,
+    sign_in: SignIn,
     http_tools: Option<Arc<HttpTools>>,
 }
 
@@ -336,6 +338,7 @@ impl Options {
                 display_name: self.name,
                 auth_method: self.auth_method,
                 reads: self.reads,
+                sign_in: self.sign_in,
                 tool_bridge: bridge(),
                 http_tools: self.http_tools,
                 directory,
@@ -368,6 +371,7 @@ fn configured(
     let http_tools = known.as_ref().and_then(|known| around.http_tools_of(known));
     let known_reads = known.as_ref().map_or(&[][..], |known| &known.reads).iter();
     let reads = known_reads.chain(&table.reads).cloned().collect();
+    let sign_in = known.as_ref().map(|known| known.sign_in.clone());
     let (mut program, mut name, mut protocol, origin) = match known {
         Some(known) => {
             let origin = format!("{}, configuration", known.program.command.display());
@@ -403,6 +407,7 @@ fn configured(
         program,
         auth_method: Some(table.auth_method.clone()).filter(|method| !method.is_empty()),
         reads,
+        sign_in: sign_in.unwrap_or_default(),
         http_tools,
     };
     options.agent(protocol, around, origin)

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::{Gone, SignedOut, shortened};
+use super::{Gone, LINE_CHARS, SignedOut, shortened};
 use crate::acp::opening::Opening;
 use crate::acp::rpc::{Incoming, sentence};
 use crate::acp::speech::Talk;
@@ -47,7 +47,7 @@ impl Talk {
                 }
                 Some(line) = lines.recv(), if shown < LINES => {
                     shown += 1;
-                    let notice = AgentNotice::own(shortened(&line));
+                    let notice = AgentNotice::own(shortened(&line, LINE_CHARS));
                     self.events.turn(turn, TurnEvent::Notice(notice)).await;
                     continue;
                 }
@@ -60,7 +60,7 @@ impl Talk {
             match incoming {
                 Some(Incoming::Response { to, result }) if to == request => {
                     while let Ok(line) = lines.try_recv() {
-                        let notice = AgentNotice::own(shortened(&line));
+                        let notice = AgentNotice::own(shortened(&line, LINE_CHARS));
                         self.events.turn(turn, TurnEvent::Notice(notice)).await;
                     }
                     return Ok(result.map(|_| ()).map_err(|error| sentence(&error)));

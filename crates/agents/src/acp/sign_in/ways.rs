@@ -2,12 +2,14 @@
 //! the published schema knows some kinds only.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use innkeeper_protocol::agent::{SignInValue, SignInWay};
 use innkeeper_protocol::bounds::MAX_ID_BYTES;
 use innkeeper_protocol::workspace::terminal::TerminalProgram;
 use serde_json::Value;
 
+use crate::child::Access;
 use crate::keys;
 use crate::process::Program;
 
@@ -57,7 +59,7 @@ impl Way {
 }
 
 /// The ways that can be gone here.
-pub(in crate::acp) fn of(methods: &Value, agent: &Program) -> Vec<Way> {
+pub(in crate::acp) fn of(methods: &Value, agent: &Access) -> Vec<Way> {
     let methods = methods.as_array().into_iter().flatten();
     methods
         .filter_map(|method| way(method, agent))
@@ -65,7 +67,8 @@ pub(in crate::acp) fn of(methods: &Value, agent: &Program) -> Vec<Way> {
         .collect()
 }
 
-fn way(method: &Value, agent: &Program) -> Option<Way> {
+fn way(method: &Value, access: &Access) -> Option<Way> {
+    let agent = &access.program;
     let id = method["id"]
         .as_str()
         .filter(|id| id.len() <= MAX_ID_BYTES)?;
@@ -75,22 +78,69 @@ fn way(method: &Value, agent: &Program) -> Option<Way> {
         description: text(&method["description"]),
     };
     let elsewhere = &method["_meta"]["terminal-auth"];
-    let kind = match method["type"].as_str() {
+    let mut kind = match method["type"].as_str() {
         Some("terminal") => {
             let mut args = agent.args.clone();
-            args.extend(texts(&method["args"]));
-            terminal(agent.command.display().to_string(), args, &method["env"])
+            let more = texts(&method["args"]);
+            // They are for the agent's own program, which some name once more.
+            let is_program = |arg: &String| Path::new(arg).is_absolute() && is_own(agent, arg);
+            let repeated = usize::from(more.first().is_some_and(is_program));
+            args.extend(more.into_iter().skip(repeated));
+            terminal(own_program(agent), args, &method["env"])
         }
         Some("env_var") => variables(method)?,
-        _ => match elsewhere["command"].as_str() {
-            Some(command) => {
-                let args = texts(&elsewhere["args"]);
-                terminal(command.to_owned(), args, &elsewhere["env"])
+        _ => {
+            let own = own_command(method, agent);
+            match elsewhere["command"].as_str() {
+                Some(command) if own.is_none() || is_certain(agent, command) => {
+                    let args = texts(&elsewhere["args"]);
+                    terminal(command.to_owned(), args, &elsewhere["env"])
+                }
+                _ => match own {
+                    Some(args) => terminal(own_program(agent), args, &elsewhere["env"]),
+                    None => key(method).unwrap_or(Kind::Agent),
+                },
             }
-            None => key(method).unwrap_or(Kind::Agent),
-        },
+        }
     };
+    if let Kind::Terminal {
+        program: TerminalProgram::Direct { args, .. },
+        ..
+    } = &mut kind
+    {
+        args.extend(access.sign_in.args.clone());
+    }
     Some(Way { shown, kind })
+}
+
+/// Whether this names the program of an agent.
+fn is_own(agent: &Program, command: &str) -> bool {
+    Path::new(command).file_name() == agent.command.file_name()
+}
+
+/// Whether a command leads to the agent's own program, or to a certain one. (One
+/// agent that was made of another names the other one.)
+fn is_certain(agent: &Program, command: &str) -> bool {
+    Path::new(command).is_absolute() || is_own(agent, command)
+}
+
+fn own_program(agent: &Program) -> String {
+    agent.command.display().to_string()
+}
+
+/// The arguments of the agent's own program, where it tells people to run that
+/// ("Run `goose configure` to …"). Asked to do it by itself, such agents say yes
+/// and do nothing.
+fn own_command(method: &Value, agent: &Program) -> Option<Vec<String>> {
+    let (before, rest) = method["description"].as_str()?.split_once('`')?;
+    let (line, _) = rest.split_once('`')?;
+    let verb = before.trim_end().rsplit(' ').next()?;
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@ ".contains(c);
+    let mut words = line.split_whitespace();
+    let is_own = words.next().is_some_and(|word| is_own(agent, word));
+    let args: Vec<String> = words.map(str::to_owned).collect();
+    let is_meant = verb.eq_ignore_ascii_case("run") && is_own && !args.is_empty();
+    (is_meant && line.len() <= LONGEST && line.chars().all(is_plain)).then_some(args)
 }
 
 fn terminal(program: String, args: Vec<String>, env: &Value) -> Kind {
@@ -176,14 +226,23 @@ fn texts(value: &Value) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use serde_json::json;
 
     use super::*;
+    use crate::process::Patience;
+    use crate::registry::SignIn;
+
+    fn access(program: &str) -> Access {
+        let (name, program) = (program.to_owned(), Program::new(program));
+        Access::new(name.clone(), name, program, Patience::default(), None)
+    }
 
     #[test]
     fn every_kind_of_way_becomes_something_to_do() {
-        let mut agent = Program::new("claude");
-        agent.args = vec!["--acp".to_owned()];
+        let mut agent = access("claude");
+        agent.program.args = vec!["--acp".to_owned()];
         let methods = json!([
             {"id": "device", "name": "Device code", "description": "On any device"},
             {"id": "tui", "name": "Log in", "type": "terminal", "args": ["/login"],
@@ -203,6 +262,12 @@ mod tests {
             {"id": "set", "name": "Set",
              "description": "A key that is set in the SET_KEY environment variable."},
             {"id": "any", "name": "Any", "description": "With some environment variable"},
+            {"id": "own", "name": "Own", "description": "Run `claude auth login` in the terminal"},
+            {"id": "fork", "name": "Fork", "description": "Run `claude auth login` in the terminal",
+             "_meta": {"terminal-auth": {"command": "origin", "args": ["auth", "login"]}}},
+            {"id": "shell", "name": "Shell", "description": "Run `claude auth; rm -rf x`"},
+            {"id": "others", "name": "Others", "description": "Please run `other login`."},
+            {"id": "told", "name": "Told", "description": "Like `claude login`"},
             {"name": "without an id"}, 7, null,
         ]);
         let advice: Vec<String> = of(&methods, &agent).iter().map(Way::as_advice).collect();
@@ -218,6 +283,11 @@ mod tests {
             "Said: set SAID_KEY",
             "Set: set SET_KEY",
             "Any (`auth_method = \"any\"` in its table)",
+            "Own: run `claude auth login`",
+            "Fork: run `claude auth login`",
+            "Shell (`auth_method = \"shell\"` in its table)",
+            "Others (`auth_method = \"others\"` in its table)",
+            "Told (`auth_method = \"told\"` in its table)",
         ];
         assert_eq!(advice, expected);
         let ways = of(&methods, &agent);
@@ -233,9 +303,41 @@ mod tests {
         let long = "x".repeat(100_000);
         let method = json!({"id": "a", "name": long, "description": long});
         let many = Value::Array(vec![method; 1_000]);
-        let ways = of(&many, &Program::new("a"));
+        let ways = of(&many, &access("a"));
         assert_eq!(ways.len(), MOST);
         assert_eq!(ways[0].shown.name.len(), LONGEST);
-        assert!(of(&json!([{"id": long, "name": "a"}]), &Program::new("a")).is_empty());
+        assert!(of(&json!([{"id": long, "name": "a"}]), &access("a")).is_empty());
+    }
+
+    /// Recorded with Mistral Vibe 3.0.2 and GitHub Copilot 1.0.102.
+    #[test]
+    fn a_login_is_run_as_it_works_and_where_nobody_has_a_browser() {
+        let methods = json!([
+            {"id": "setup", "name": "Key", "type": "terminal", "args": ["/opt/bin/vibe", "--setup"]},
+        ]);
+        let vibe = access("/usr/bin/vibe");
+        assert_eq!(
+            of(&methods, &vibe)[0].as_advice(),
+            "Key: run `/usr/bin/vibe --setup`"
+        );
+        let methods = json!([
+            {"id": "login", "name": "Log in", "description": "Run `copilot login` in the terminal",
+             "_meta": {"terminal-auth": {"command": "/opt/copilot", "args": ["login"]}}},
+            {"id": "key", "name": "Key", "type": "env_var", "vars": [{"name": "KEY"}]},
+        ]);
+        let mut copilot = access("copilot");
+        let args = vec!["--device-code".to_owned()];
+        copilot.sign_in = Arc::new(SignIn {
+            args,
+            ..SignIn::default()
+        });
+        let advice: Vec<String> = of(&methods, &copilot).iter().map(Way::as_advice).collect();
+        assert_eq!(
+            advice,
+            [
+                "Log in: run `/opt/copilot login --device-code`",
+                "Key: set KEY"
+            ]
+        );
     }
 }
