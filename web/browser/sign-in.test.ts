@@ -8,7 +8,7 @@ import { axeFindings, hostAndBrowser, said, send } from "./harness";
 
 const KEY = "sk-right-and-secret";
 
-/** Works for whoever has the key. */
+/** Works for whoever has the key, or has gone through the door. */
 const AGENT = `
 answer() { printf '{"jsonrpc":"2.0","id":%s,%s}\\n' "$1" "$2"; }
 while read -r line; do
@@ -16,8 +16,9 @@ while read -r line; do
   id=\${id%%[,\\}]*}
   case $line in
   *'"method":"initialize"'*)
-    answer "$id" '"result":{"protocolVersion":1,"agentCapabilities":{},"authMethods":[{"id":"key","name":"API key","type":"env_var","vars":[{"name":"KEYED_KEY"}]}]}' ;;
+    answer "$id" '"result":{"protocolVersion":1,"agentCapabilities":{},"authMethods":[{"id":"key","name":"API key","type":"env_var","vars":[{"name":"KEYED_KEY"}]},{"id":"door","name":"Terminal","_meta":{"terminal-auth":{"command":"/bin/sh","args":["'"$LOGIN"'"]}}}]}' ;;
   *'"method":"session/new"'*)
+    test -e "$DOOR" && KEYED_KEY=${KEY}
     case $KEYED_KEY in
     ${KEY}) answer "$id" '"result":{"sessionId":"s"}' ;;
     *) answer "$id" '"error":{"code":-32000,"message":"Authentication required"}' ;;
@@ -29,15 +30,27 @@ while read -r line; do
 done
 `;
 
+/** A login as many programs have it: an address, a code, and a question. */
+const LOGIN = `
+echo 'Open https://sign.in.example/device and enter AB-CD.'
+echo "Password:"
+read -r word
+test "$word" = sesame && touch "$DOOR"
+`;
+
 const place = mkdtempSync(join(tmpdir(), "innkeeper-sign-in-"));
+writeFileSync(join(place, "login.sh"), LOGIN);
+const agent = (id: string, name: string) =>
+  `[agents.${id}]\ncommand = "/bin/sh"\nargs = ["${join(place, "agent.sh")}"]\nname = "${name}"\n` +
+  `env = { LOGIN = "${join(place, "login.sh")}", DOOR = "${join(place, id)}" }\n`;
 writeFileSync(join(place, "agent.sh"), AGENT);
 writeFileSync(
   join(place, "innkeeper.toml"),
-  `agent_environment = "strict"\n[agents.keyed]\ncommand = "/bin/sh"\nargs = ["${join(place, "agent.sh")}"]\nname = "Keyed"\ndefault = true\n`,
+  `agent_environment = "strict"\n${agent("keyed", "Keyed")}default = true\n${agent("doored", "Doored")}`,
 );
 afterAll(() => rmSync(place, { recursive: true, force: true }));
 
-const inn = hostAndBrowser(["--without-connection-token", "--config", join(place, "innkeeper.toml"), "--agents", "keyed"]);
+const inn = hostAndBrowser(["--without-connection-token", "--config", join(place, "innkeeper.toml"), "--agents", "keyed,doored"]);
 
 test("a key is asked for, kept to the host, and the message is answered in the same turn", async () => {
   const page = await inn.open("#/new");
@@ -59,6 +72,38 @@ test("a key is asked for, kept to the host, and the message is answered in the s
   for (const file of filesIn(join(inn.host.directory, "data"))) {
     expect(readFileSync(file).includes(KEY), file).toBe(false);
   }
+});
+
+test("a command that signs in is typed into where the turn shows it, on a phone", async () => {
+  const page = await inn.open("#/new", { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });
+  await page.getByRole("radio", { name: /Doored/ }).check();
+  await page.getByRole("button", { name: "Start session" }).click();
+  // Enter begins a line there.
+  await page.locator("[data-composer]").fill("May I come in?");
+  await page.getByRole("button", { name: "Send", exact: true }).tap();
+  const form = page.locator(".question-form");
+  const begin = async () => {
+    await form.getByText("Terminal").click();
+    await form.getByRole("button", { name: "Submit" }).click();
+    const link = page.getByRole("link", { name: "https://sign.in.example/device" });
+    await link.last().waitFor();
+    expect(await link.last().getAttribute("href")).toBe("https://sign.in.example/device");
+  };
+  const type = async (word: string) => {
+    const terminal = page.locator(".tool[data-phase=running] .terminal-view");
+    await terminal.getByText("Password:").waitFor();
+    await terminal.locator(".xterm-screen").tap();
+    await page.keyboard.type(`${word}\n`);
+  };
+  await begin();
+  expect(await axeFindings(page)).toEqual([]);
+  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
+  await type("wrong");
+  // What was wrong is said, and one is asked again.
+  await form.getByText(/That did not work/).waitFor();
+  await begin();
+  await type("sesame");
+  await said(page, "Come in.").waitFor();
 });
 
 function filesIn(directory: string): string[] {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { beginningOf, endOf, failureOf, unwrapped, withoutFence } from "./output";
+import { beginningOf, endOf, failureOf, linksIn, unwrapped, withoutFence } from "./output";
 
 describe("long output is cut where a line ends", () => {
   const text = "first\nsecond\nthird\n";
@@ -50,3 +50,9 @@ test.each([
   ["plain ``` text", "plain ``` text"],
   ["```sh\na\n```\nand\n```sh\nb\n```", "```sh\na\n```\nand\n```sh\nb\n```"],
 ])("what an agent put around an output is left out: %j", (text, shown) => expect(withoutFence(text)).toBe(shown));
+
+test.each([
+  ["Open https://a.example/x?code=AB-CD and enter AB-CD.", ["https://a.example/x?code=AB-CD"]],
+  ["(see http://localhost:8080/cb). https://a.example, again https://a.example", ["http://localhost:8080/cb", "https://a.example"]],
+  ["ftp://a.example javascript:alert(1)", []],
+])("links in %s", (text, links) => expect(linksIn(text)).toEqual(links));

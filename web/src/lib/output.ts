@@ -78,3 +78,11 @@ export function failureOf(message: string): { exitCode?: number; text: string } 
   if (!match) return { text: message };
   return { exitCode: Number(match[1]), text: message.slice(match[0].length) };
 }
+
+/** The last addresses that a text names, each once. */
+export function linksIn(text: string, most = 5): string[] {
+  const found = text.match(/https?:\/\/[^\s"'<>`]+/g) ?? [];
+  // What ends a sentence or closes a bracket around an address is no part of it.
+  const links = found.map((link) => link.replace(/[.,;:!?)\]}]+$/, ""));
+  return [...new Set(links)].slice(-most);
+}

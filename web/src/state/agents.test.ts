@@ -14,6 +14,15 @@ test.each([
   expect(readinessOf(agent(description))).toBe(readiness);
 });
 
+test.each([
+  [undefined, "signIn"],
+  [true, "signIn"],
+  [false, "ready"],
+])("an agent with a protected resource that is required: %s is %s", (required, readiness) => {
+  const protectedResources = [{ resource: "https://api.example", ...(required === undefined ? {} : { required }) }];
+  expect(readinessOf(agent("1.2.3 (`kimi acp`)", { protectedResources }))).toBe(readiness);
+});
+
 test("an agent with models was heard of", () => {
   expect(readinessOf(agent("`kimi acp`", { models: [{ id: "k", provider: "kimi", name: "K" }] }))).toBe("ready");
 });

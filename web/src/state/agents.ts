@@ -13,7 +13,8 @@ export type AgentReadiness = "checking" | "ready" | "signIn";
  */
 export function readinessOf({ description, protectedResources, models }: AgentInfo): AgentReadiness {
   if (/\b(sign(ed)?[ -]?in|log(ged)?[ -]?in|authenticat\w*)\b/i.test(description)) return "signIn";
-  if (protectedResources?.length) return "signIn";
+  // A token that the agent could use keeps nobody out.
+  if (protectedResources?.some(({ required }) => required !== false)) return "signIn";
   return models.length === 0 && /^`[^`]+`$/.test(description.trim()) ? "checking" : "ready";
 }
 

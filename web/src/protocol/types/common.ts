@@ -80,6 +80,8 @@ export interface ProtectedResource {
   authorization_servers?: string[];
   scopes_supported?: string[];
   resource_documentation?: string;
+  /** Whether it is needed; where nothing is said, it is. */
+  required?: boolean;
 }
 
 /** A bitset: one activity (bits 0–4), and flags. */

@@ -12,25 +12,28 @@ import { ContentRefView } from "./ContentRefView";
 import { Subagent } from "./Subagent";
 
 const FileEditView = lazy(() => import("../panes/FileEditView"));
+const SignInTerminal = lazy(() => import("./SignInTerminal"));
 const TerminalView = lazy(() => import("../panes/TerminalView"));
 
 interface Props {
   items: ToolResultContent[];
   kind?: ToolKind;
   isLive?: boolean;
+  /** The command of a sign-in, which waits for what one types. */
+  isSignIn?: boolean;
 }
 
-export function ToolContent({ items, kind = "other", isLive = false }: Props) {
+export function ToolContent({ items, kind = "other", isLive = false, isSignIn = false }: Props) {
   return (
     <div className="tool-content">
       {items.map((item, index) => (
-        <Item key={index} item={item} kind={kind} isLive={isLive} />
+        <Item key={index} item={item} kind={kind} isLive={isLive} isSignIn={isSignIn} />
       ))}
     </div>
   );
 }
 
-function Item({ item, kind, isLive }: { item: ToolResultContent; kind: ToolKind; isLive: boolean }) {
+function Item({ item, kind, isLive, isSignIn }: { item: ToolResultContent; kind: ToolKind; isLive: boolean; isSignIn: boolean }) {
   switch (item.type) {
     case "text":
       // Of a file its beginning is wanted, of what a command printed its end.
@@ -58,7 +61,7 @@ function Item({ item, kind, isLive }: { item: ToolResultContent; kind: ToolKind;
       }
       return (
         <Suspense fallback={<Skeleton shape="lines" label="Loading the terminal…" />}>
-          <TerminalView resource={item.resource} title={item.title} />
+          {isSignIn && isLive ? <SignInTerminal resource={item.resource} title={item.title} /> : <TerminalView resource={item.resource} title={item.title} />}
         </Suspense>
       );
     case "subagent":

@@ -135,7 +135,7 @@ function ToolBody({ message: { toolCall: call, toolStep: step, text: title }, ki
           <EditBody edit={single} style="unified" />
         </Suspense>
       ) : (
-        content && <ToolContent items={content} kind={kind} isLive={step.phase === "running"} />
+        content && <ToolContent items={content} kind={kind} isLive={step.phase === "running"} isSignIn={step.toolName === "sign_in"} />
       )}
       {call.status === "completed" && call.error !== undefined && <Failure call={call} shown={step.result ?? ""} />}
       {call.status === "completed" && call.structuredContent && !content && (
