@@ -121,8 +121,8 @@ const QWEN_LIMITS: &[Limit] = &[
 /// The scripted model does not know how.
 const VIBE_SEARCHES: &str = "Vibe lets its model search for tools and use them in programs";
 
-/// It does not ask anybody.
-const GEMINI_REFUSES: &str = "the policy of Gemini CLI refuses sub-agents as it is set up here";
+/// Its log says so: "Tool confirmation request for unknown tool".
+const GEMINI_REFUSES: &str = "Gemini CLI denies its own sub-agents when it speaks ACP";
 
 const NANOCODER_IGNORES_SERVERS: &str = "Nanocoder ignores MCP servers that it is given";
 
