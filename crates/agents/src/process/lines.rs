@@ -3,16 +3,17 @@
 //! *Invariant*: records end at a line feed and nowhere else; what is no JSON is
 //! handed on as text; a line beyond all measure is cut off, and what waits to
 //! be looked at is bounded in number and in bytes, so that no program can make
-//! the host grow.
+//! the host grow. Nor can one that asks and does not read the answers: it is
+//! not heard while too much waits for it.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use serde_json::Value;
 use tokio::io::{
-    AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, BufReader,
+    AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader,
 };
-use tokio::process::{ChildStdin, ChildStdout};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinHandle;
 
 use super::stderr::LastWords;
@@ -28,6 +29,10 @@ const WAITING: usize = 256;
 /// ten times as much.
 const WAITING_BYTES: u32 = 64 * 1024 * 1024;
 
+/// The bytes that wait for a program to read them. Beyond, it is not heard. A
+/// prompt with all that may be attached to it is less.
+const UNREAD_BYTES: usize = 64 * 1024 * 1024;
+
 /// What a program said on one line.
 #[derive(Debug)]
 pub(crate) enum Line {
@@ -40,7 +45,7 @@ pub(crate) enum Line {
 
 #[derive(Debug)]
 pub(crate) struct JsonLines {
-    outgoing: mpsc::UnboundedSender<Vec<u8>>,
+    outgoing: LineWriter,
     incoming: mpsc::Receiver<Waiting>,
     longest: u64,
     /// What was not JSON, for whoever asks why the program said nothing else.
@@ -53,20 +58,22 @@ type Waiting = (Vec<u8>, OwnedSemaphorePermit);
 
 impl JsonLines {
     pub(super) fn new(
-        stdin: ChildStdin,
-        stdout: ChildStdout,
+        stdin: impl AsyncWrite + Unpin + Send + 'static,
+        stdout: impl AsyncRead + Unpin + Send + 'static,
         longest: u64,
         noise: Arc<LastWords>,
     ) -> Self {
-        let (outgoing, to_write) = mpsc::unbounded_channel();
+        let (to, to_write) = mpsc::unbounded_channel();
+        let unread = Arc::new(Unread::default());
+        let written = Written(Arc::clone(&unread));
         let (read, incoming) = mpsc::channel(WAITING);
         Self {
-            outgoing,
+            outgoing: LineWriter { to, unread },
             incoming,
             longest,
             noise,
             _tasks: [
-                Aborted(tokio::spawn(write_lines(stdin, to_write))),
+                Aborted(tokio::spawn(write_lines(stdin, to_write, written))),
                 Aborted(tokio::spawn(read_lines(
                     stdout,
                     read,
@@ -80,6 +87,7 @@ impl JsonLines {
     /// What the program says next; `None` when it has closed its output.
     /// Waiting may be given up at any time without losing a line.
     pub(crate) async fn next(&mut self) -> Option<Line> {
+        self.outgoing.unread.at_most(UNREAD_BYTES).await;
         let (line, _share) = self.incoming.recv().await?;
         let line = understood(&line, self.longest);
         if let Line::Noise(text) = &line {
@@ -90,12 +98,15 @@ impl JsonLines {
 
     /// Where others may write lines to the program.
     pub(crate) fn writer(&self) -> LineWriter {
-        LineWriter(self.outgoing.clone())
+        self.outgoing.clone()
     }
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct LineWriter(mpsc::UnboundedSender<Vec<u8>>);
+pub(crate) struct LineWriter {
+    to: mpsc::UnboundedSender<Vec<u8>>,
+    unread: Arc<Unread>,
+}
 
 impl LineWriter {
     /// Writes a line, without waiting. One that the program is not there to
@@ -103,7 +114,49 @@ impl LineWriter {
     pub(crate) fn write(&self, message: &Value) {
         let mut line = message.to_string().into_bytes();
         line.push(b'\n');
-        let _ = self.0.send(line);
+        // Counted first: it may be written before this goes on.
+        self.unread.bytes.fetch_add(line.len(), Ordering::AcqRel);
+        let _ = self.to.send(line);
+    }
+
+    /// Whether so much waits to be read that the program is not heard.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.unread.bytes.load(Ordering::Acquire) > UNREAD_BYTES
+    }
+}
+
+/// What was said to a program that has not read it.
+#[derive(Debug, Default)]
+struct Unread {
+    bytes: AtomicUsize,
+    /// The program reads nothing any more.
+    is_over: AtomicBool,
+    /// It has become less. One task at most waits for that.
+    less: Notify,
+}
+
+impl Unread {
+    async fn at_most(&self, bytes: usize) {
+        while self.bytes.load(Ordering::Acquire) > bytes && !self.is_over.load(Ordering::Acquire) {
+            self.less.notified().await;
+        }
+    }
+}
+
+/// Says what was written; when it goes, nothing will be any more.
+struct Written(Arc<Unread>);
+
+impl Written {
+    fn bytes(&self, bytes: usize) {
+        self.0.bytes.fetch_sub(bytes, Ordering::AcqRel);
+        self.0.less.notify_one();
+    }
+}
+
+impl Drop for Written {
+    fn drop(&mut self) {
+        self.0.is_over.store(true, Ordering::Release);
+        self.0.less.notify_one();
     }
 }
 
@@ -117,11 +170,16 @@ impl Drop for Aborted {
     }
 }
 
-async fn write_lines(mut stdin: ChildStdin, mut lines: mpsc::UnboundedReceiver<Vec<u8>>) {
+async fn write_lines(
+    mut stdin: impl AsyncWrite + Unpin,
+    mut lines: mpsc::UnboundedReceiver<Vec<u8>>,
+    written: Written,
+) {
     while let Some(line) = lines.recv().await {
         if stdin.write_all(&line).await.is_err() {
             return;
         }
+        written.bytes(line.len());
     }
 }
 
@@ -195,6 +253,57 @@ mod tests {
         }
         assert_eq!(heard, 10);
         assert!(said.await.unwrap().is_ok());
+    }
+
+    /// Asks in lines of a MiB, and has each answered by one that is as long.
+    async fn a_program_that_asks(reads: bool) -> usize {
+        const MIB: usize = 1024 * 1024;
+        let (stdin, mut answers) = tokio::io::duplex(MIB);
+        let (mut asks, stdout) = tokio::io::duplex(MIB);
+        let mut lines = JsonLines::new(stdin, stdout, LONGEST, Arc::default());
+        let asking = tokio::spawn(async move {
+            let ask = format!("{:?}\n", "x".repeat(MIB - 3));
+            for _ in 0..200 {
+                let _ = asks.write_all(ask.as_bytes()).await;
+            }
+        });
+        let reading = tokio::spawn(async move {
+            if reads {
+                let _ = tokio::io::copy(&mut answers, &mut tokio::io::sink()).await;
+            } else {
+                std::future::pending::<()>().await;
+            }
+        });
+        let writer = lines.writer();
+        let mut heard = 0;
+        let patience = Duration::from_secs(1);
+        while let Ok(Some(Line::Json(ask))) = tokio::time::timeout(patience, lines.next()).await {
+            writer.write(&ask);
+            heard += 1;
+        }
+        reading.abort();
+        asking.abort();
+        heard
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_program_that_does_not_read_what_it_asks_for_is_not_heard() {
+        assert_eq!(a_program_that_asks(true).await, 200);
+        let most = UNREAD_BYTES / (1024 * 1024) + 2;
+        assert!(a_program_that_asks(false).await <= most);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_program_that_has_closed_its_input_is_heard_to_the_end() {
+        let (stdin, closed) = tokio::io::duplex(16);
+        drop(closed);
+        let mut lines = JsonLines::new(stdin, &b"1\n2\n"[..], LONGEST, Arc::default());
+        let writer = lines.writer();
+        writer.write(&Value::String("x".repeat(UNREAD_BYTES)));
+        assert!(matches!(lines.next().await, Some(Line::Json(_))));
+        writer.write(&Value::String("x".repeat(UNREAD_BYTES)));
+        assert!(matches!(lines.next().await, Some(Line::Json(_))));
+        assert!(lines.next().await.is_none());
     }
 
     #[tokio::test]

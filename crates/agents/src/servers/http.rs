@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
@@ -26,6 +27,14 @@ const REVISION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 /// How much that came may wait to be looked at. Beyond, servers have to wait.
 const WAITING: usize = 16;
 
+/// Messages under way that nothing is to come back for: answers, and news. Each
+/// is a connection. Beyond, a server is not heard, so that one that asks and
+/// asks cannot use up all that the host may have.
+const MOST_LOOSE: usize = 32;
+
+/// How long a server may take to accept such a message.
+const ACCEPTING: Duration = Duration::from_secs(60);
+
 #[derive(Debug)]
 pub(super) struct HttpLink {
     url: Arc<Url>,
@@ -37,6 +46,7 @@ pub(super) struct HttpLink {
     to_be_heard: mpsc::Sender<Heard>,
     heard: mpsc::Receiver<Heard>,
     tasks: JoinSet<()>,
+    loose: JoinSet<()>,
     open: HashMap<RequestNo, AbortHandle>,
 }
 
@@ -72,6 +82,7 @@ impl HttpLink {
             to_be_heard,
             heard,
             tasks: JoinSet::new(),
+            loose: JoinSet::new(),
             open: HashMap::new(),
         };
         if let Some(token) = token {
@@ -98,6 +109,7 @@ impl HttpLink {
     /// Sends a message without waiting.
     pub(super) fn post(&mut self, message: Value, no: Option<RequestNo>) {
         while self.tasks.try_join_next().is_some() {}
+        while self.loose.try_join_next().is_some() {}
         self.open.retain(|_, task| !task.is_finished());
         let mut headers = self.headers.clone();
         if let Some(session) = self.session.borrow().clone() {
@@ -113,9 +125,16 @@ impl HttpLink {
             session: self.session.clone(),
             to: self.to_be_heard.clone(),
         };
-        let task = self.tasks.spawn(request.carry_out());
-        if let Some(no) = no {
-            self.open.insert(no, task);
+        let carried_out = request.carry_out();
+        match no {
+            Some(no) => {
+                self.open.insert(no, self.tasks.spawn(carried_out));
+            }
+            None => {
+                // What it does not accept is lost, as with a broken connection.
+                let accepted = tokio::time::timeout(ACCEPTING, carried_out);
+                self.loose.spawn(async move { drop(accepted.await) });
+            }
         }
     }
 
@@ -125,7 +144,15 @@ impl HttpLink {
         }
     }
 
+    /// Whether the server accepts too little of what it is told.
+    pub(super) fn is_behind(&self) -> bool {
+        self.loose.len() >= MOST_LOOSE
+    }
+
     pub(super) async fn next(&mut self) -> Heard {
+        while self.is_behind() {
+            self.loose.join_next().await;
+        }
         match self.heard.recv().await {
             Some(heard) => heard,
             // It is held here as well, so this does not happen.

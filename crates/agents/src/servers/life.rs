@@ -285,6 +285,10 @@ impl Run {
                     self.cancel(no);
                 }
             }
+            // Nobody is told what becomes of news, so it may be dropped.
+            McpCommand::Notify { .. } if self.link.is_behind() => {
+                tracing::debug!("an MCP server accepts nothing; news for it is dropped");
+            }
             McpCommand::Notify { method, params, .. } => self.link.notify(&method, params.as_ref()),
             McpCommand::Authorize { token, .. } => self.link.authorize(token),
             // These are for whoever keeps the runs.

@@ -88,6 +88,15 @@ impl Link {
         }
     }
 
+    /// Whether the server accepts too little of what it is told. Until that
+    /// changes, it is not heard.
+    pub(super) fn is_behind(&self) -> bool {
+        match self {
+            Self::Stdio(link) => link.is_behind(),
+            Self::Http(link) => link.is_behind(),
+        }
+    }
+
     /// What the server says next. Waiting may be given up at any time without
     /// losing anything.
     pub(super) async fn next(&mut self) -> Heard {

@@ -57,6 +57,10 @@ impl StdioLink {
         self.writer.write(message);
     }
 
+    pub(super) fn is_behind(&self) -> bool {
+        self.writer.is_behind()
+    }
+
     pub(super) async fn next(&mut self) -> Heard {
         loop {
             match self.lines.next().await {

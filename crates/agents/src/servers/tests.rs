@@ -276,6 +276,7 @@ async fn a_server_that_is_stopped_is_gone_with_all_that_it_started() {
 }
 
 /// What a web server is asked, and what it answers: a status, headers, a body.
+/// With status 0, it answers nothing.
 type Answers = fn(&str, &Value) -> (u16, Vec<(&'static str, String)>, String);
 
 /// Answers requests, one connection each. Returns its origin and what it heard.
@@ -309,6 +310,9 @@ async fn web(answers: Answers) -> (String, Arc<Mutex<Vec<String>>>) {
                 log.lock().unwrap().push(format!("{head}\n\n{body}"));
                 let asked = serde_json::from_str(&body).unwrap_or(Value::Null);
                 let (status, headers, said) = answers(&head, &asked);
+                if status == 0 {
+                    std::future::pending::<()>().await;
+                }
                 let mut answer = format!("HTTP/1.1 {status} X\r\n");
                 for (name, value) in headers {
                     answer.push_str(&format!("{name}: {value}\r\n"));
@@ -383,6 +387,31 @@ async fn a_server_at_an_address_answers_with_a_message_or_a_stream() {
     ] {
         assert!(call.contains(expected), "{expected}: {call}");
     }
+}
+
+#[tokio::test]
+async fn a_server_that_asks_and_accepts_no_answer_is_not_heard() {
+    let answers: Answers = |_, asked| match asked["method"].as_str() {
+        Some("tools/call") => {
+            let ping = |no| json!({"jsonrpc": "2.0", "id": format!("ping {no}"), "method": "ping"});
+            let pings = (0..500).map(|no| format!("data: {}\n\n", ping(no)));
+            let answer = json!({"jsonrpc": "2.0", "id": asked["id"], "result": {}});
+            let kind = ("content-type", "text/event-stream".to_owned());
+            let body = format!("{}data: {answer}\n\n", pings.collect::<String>());
+            (200, vec![kind], body)
+        }
+        None => (0, Vec::new(), String::new()),
+        Some(_) => well(asked),
+    };
+    let (origin, heard) = web(answers).await;
+    let mut bench = Bench::with(http(origin), short(20_000, 500), None);
+    bench.ready().await;
+    bench.call(1);
+    let (outcome, _) = bench.answer(1).await;
+    assert!(matches!(outcome, Err(McpCallError::Lost(_))), "{outcome:?}");
+    let heard = heard.lock().unwrap();
+    let answered = heard.iter().filter(|it| it.contains("\"ping ")).count();
+    assert!(answered <= 32, "{answered} connections");
 }
 
 #[tokio::test]
