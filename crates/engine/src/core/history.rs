@@ -83,7 +83,7 @@ mod tests {
         let head = json!({
             "resource": "x", "title": "", "status": 1, "modifiedAt": "", "turns": [],
             "activeTurn": {
-                "id": "t", "message": {"text": "", "origin": {"kind": "user"}},
+                "id": "t", "startedAt": "", "message": {"text": "", "origin": {"kind": "user"}},
                 "responseParts": [],
             },
         });
