@@ -120,6 +120,7 @@ impl Core {
     }
 
     pub(crate) fn clock_set_forward(&mut self, by: Duration) {
+        self.deadlines.clock_set_forward(by);
         let by = i64::try_from(by.as_millis()).unwrap_or(i64::MAX);
         self.set_forward = self.set_forward.saturating_add(by);
     }

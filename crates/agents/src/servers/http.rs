@@ -109,7 +109,6 @@ impl HttpLink {
     /// Sends a message without waiting.
     pub(super) fn post(&mut self, message: Value, no: Option<RequestNo>) {
         while self.tasks.try_join_next().is_some() {}
-        while self.loose.try_join_next().is_some() {}
         self.open.retain(|_, task| !task.is_finished());
         let mut headers = self.headers.clone();
         if let Some(session) = self.session.borrow().clone() {
@@ -133,7 +132,9 @@ impl HttpLink {
             None => {
                 // What it does not accept is lost, as with a broken connection.
                 let accepted = tokio::time::timeout(ACCEPTING, carried_out);
-                self.loose.spawn(async move { drop(accepted.await) });
+                self.loose.spawn(async move {
+                    let _ = accepted.await;
+                });
             }
         }
     }
@@ -145,7 +146,8 @@ impl HttpLink {
     }
 
     /// Whether the server accepts too little of what it is told.
-    pub(super) fn is_behind(&self) -> bool {
+    pub(super) fn is_behind(&mut self) -> bool {
+        while self.loose.try_join_next().is_some() {}
         self.loose.len() >= MOST_LOOSE
     }
 

@@ -90,7 +90,7 @@ impl Link {
 
     /// Whether the server accepts too little of what it is told. Until that
     /// changes, it is not heard.
-    pub(super) fn is_behind(&self) -> bool {
+    pub(super) fn is_behind(&mut self) -> bool {
         match self {
             Self::Stdio(link) => link.is_behind(),
             Self::Http(link) => link.is_behind(),

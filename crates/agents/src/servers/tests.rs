@@ -393,7 +393,8 @@ async fn a_server_at_an_address_answers_with_a_message_or_a_stream() {
 async fn a_server_that_asks_and_accepts_no_answer_is_not_heard() {
     let answers: Answers = |_, asked| match asked["method"].as_str() {
         Some("tools/call") => {
-            let ping = |no| json!({"jsonrpc": "2.0", "id": format!("ping {no}"), "method": "ping"});
+            let ping =
+                |no: u32| json!({"jsonrpc": "2.0", "id": format!("ping {no}"), "method": "ping"});
             let pings = (0..500).map(|no| format!("data: {}\n\n", ping(no)));
             let answer = json!({"jsonrpc": "2.0", "id": asked["id"], "result": {}});
             let kind = ("content-type", "text/event-stream".to_owned());
@@ -404,7 +405,7 @@ async fn a_server_that_asks_and_accepts_no_answer_is_not_heard() {
         Some(_) => well(asked),
     };
     let (origin, heard) = web(answers).await;
-    let mut bench = Bench::with(http(origin), short(20_000, 500), None);
+    let mut bench = Bench::with(http(origin), short(20_000, 2_000), None);
     bench.ready().await;
     bench.call(1);
     let (outcome, _) = bench.answer(1).await;

@@ -3,6 +3,7 @@
 //! looks at anything that is not due.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use foldhash::HashMap;
 use innkeeper_protocol::mcp::hosted::ServerRun;
@@ -44,6 +45,28 @@ pub(crate) enum Deadline {
     FilesAreFollowed,
     /// Sessions that nobody needs leave memory.
     Sweep,
+}
+
+impl Deadline {
+    /// Whether it is a time that a clock shows, and not the end of a wait.
+    fn is_by_the_clock(&self) -> bool {
+        match self {
+            // When an empty session was created is stored: its age counts.
+            Self::TokenExpires(_) | Self::AutomationIsDue(_) | Self::SessionIsUnwritten(_) => true,
+            Self::ClientDeparts(_)
+            | Self::WatchIsUnheard(_)
+            | Self::StateBeforeTurn(_)
+            | Self::ClientIsSilent(_)
+            | Self::SourceIsUnread(_)
+            | Self::ServerStarts(_)
+            | Self::SummaryIsHeld(_)
+            | Self::TerminalsAreHeard
+            | Self::RunIsLate(_)
+            | Self::FilesRest
+            | Self::FilesAreFollowed
+            | Self::Sweep => false,
+        }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -90,6 +113,19 @@ impl Deadlines {
         Some(deadline)
     }
 
+    /// The clock was set forward, or the machine slept: what waits has as much
+    /// time left as before.
+    pub(crate) fn clock_set_forward(&mut self, by: Duration) {
+        for (at, deadline) in std::mem::take(&mut self.by_time) {
+            let at = match deadline.is_by_the_clock() {
+                true => at,
+                false => at.after(by),
+            };
+            self.times.insert(deadline.clone(), at);
+            self.by_time.insert((at, deadline));
+        }
+    }
+
     /// All that are set, in no order.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Deadline> {
         self.times.keys()
@@ -120,6 +156,18 @@ mod tests {
         assert_eq!(table.take_due(at(25)), Some(token("b")));
         assert_eq!(table.take_due(at(25)), None);
         assert_eq!(table.next(), Some(at(30)));
+    }
+
+    #[test]
+    fn what_waits_waits_no_less_when_the_clock_is_set_forward() {
+        let mut table = Deadlines::default();
+        table.set(token("a"), at(10_000));
+        table.set(Deadline::Sweep, at(20_000));
+        table.clock_set_forward(Duration::from_secs(60));
+        assert_eq!(table.take_due(at(79_999)), Some(token("a")));
+        assert_eq!(table.take_due(at(79_999)), None);
+        assert_eq!(table.take_due(at(80_000)), Some(Deadline::Sweep));
+        assert_eq!(table.all().count(), 0);
     }
 
     #[test]

@@ -39,6 +39,20 @@ fn read_waiting_calls(head: &mut ChatState) {
     }
 }
 
+/// Nor do they write it well: its status stands there twice, and a gate that
+/// changes one leaves the other. What clients are shown has it once.
+pub(crate) fn write_waiting_calls(head: &mut ChatState) {
+    let turn = head.active_turn.as_mut();
+    for part in turn.into_iter().flat_map(|turn| &mut turn.response_parts) {
+        if let ResponsePart::ToolCall(part) = part
+            && matches!(part.tool_call, ToolCallState::AuthRequired(_))
+            && let Ok(call) = serde_json::to_value(&part.tool_call)
+        {
+            part.tool_call = ToolCallState::Unknown(call);
+        }
+    }
+}
+
 /// Stands for "the turns before this one".
 pub(crate) fn cursor_before(turn: &StoredTurn) -> String {
     URL_SAFE_NO_PAD.encode(turn.id.as_bytes())
@@ -46,4 +60,44 @@ pub(crate) fn cursor_before(turn: &StoredTurn) -> String {
 
 pub(crate) fn turn_of_cursor(cursor: &str) -> Option<String> {
     String::from_utf8(URL_SAFE_NO_PAD.decode(cursor).ok()?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use innkeeper_protocol::newest::state::ToolCallResponsePart;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_status_of_a_call_that_waits_for_a_sign_in_is_written_once() {
+        let call = json!({
+            "toolCallId": "c", "toolName": "look", "displayName": "Look",
+            "invocationMessage": "Look", "confirmed": "not-needed", "status": "auth-required",
+            "auth": {"reason": "expired", "resource": {"resource": "https://rows.example"}},
+        });
+        let call = Box::new(ToolCallAuthRequiredState::deserialize(&call).unwrap());
+        let part = ResponsePart::ToolCall(Box::new(ToolCallResponsePart {
+            tool_call: ToolCallState::AuthRequired(call),
+        }));
+        let head = json!({
+            "resource": "x", "title": "", "status": 1, "modifiedAt": "", "turns": [],
+            "activeTurn": {
+                "id": "t", "startedAt": "", "message": {"text": "", "origin": {"kind": "user"}},
+                "responseParts": [],
+            },
+        });
+        let mut head = ChatState::deserialize(&head).unwrap();
+        let turn = head.active_turn.as_mut().unwrap();
+        turn.response_parts.push(part);
+        write_waiting_calls(&mut head);
+        let written = serde_json::to_string(&head).unwrap();
+        assert_eq!(written.matches("auth-required").count(), 1, "{written}");
+        read_waiting_calls(&mut head);
+        let turn = head.active_turn.unwrap();
+        let ResponsePart::ToolCall(part) = &turn.response_parts[0] else {
+            panic!("{turn:?}");
+        };
+        assert!(matches!(part.tool_call, ToolCallState::AuthRequired(_)));
+    }
 }

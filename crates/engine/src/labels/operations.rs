@@ -131,6 +131,7 @@ fn trouble_in_german(trouble: &ChangesError) -> String {
             "es gibt neuere Commits; der Commit kann nicht zurückgenommen werden".to_owned()
         }
         ChangesError::NothingToUndo => "es gibt nichts rückgängig zu machen".to_owned(),
+        ChangesError::NothingToCommit => "es gibt nichts einzuchecken".to_owned(),
         ChangesError::Conflicts(files) => format!(
             "dieselben Zeilen sind dort geändert, in {}; checke beides ein und führe es mit git zusammen",
             files.join(", ")
@@ -154,6 +155,7 @@ fn trouble_in_french(trouble: &ChangesError) -> String {
             "il y a des commits plus récents ; le commit ne peut pas être annulé".to_owned()
         }
         ChangesError::NothingToUndo => "il n’y a rien à annuler".to_owned(),
+        ChangesError::NothingToCommit => "il n’y a rien à valider".to_owned(),
         ChangesError::Conflicts(files) => format!(
             "les mêmes lignes ont changé là-bas, dans {} ; validez les deux et fusionnez-les avec git",
             files.join(", ")
@@ -179,6 +181,7 @@ fn trouble_in_spanish(trouble: &ChangesError) -> String {
             "hay commits más recientes; el commit no se puede deshacer".to_owned()
         }
         ChangesError::NothingToUndo => "no hay nada que deshacer".to_owned(),
+        ChangesError::NothingToCommit => "no hay nada que confirmar".to_owned(),
         ChangesError::Conflicts(files) => format!(
             "las mismas líneas han cambiado allí, en {}; confirma ambos y fusiónalos con git",
             files.join(", ")

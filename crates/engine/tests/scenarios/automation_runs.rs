@@ -314,6 +314,20 @@ fn a_run_waits_for_a_person_as_long_as_its_automation_says() {
 }
 
 #[test]
+fn a_machine_that_sleeps_does_not_use_up_the_patience_of_a_run() {
+    let mut host = with_automation();
+    run(&mut host, "1");
+    host.opened();
+    asks(&mut host);
+    host.wait(HOUR / 2);
+    host.set_clock_forward(HOUR * 8);
+    host.wait(HOUR / 2 - Duration::from_secs(1));
+    assert_eq!(status(&mut host), "running");
+    host.wait(Duration::from_secs(1));
+    assert_eq!(status(&mut host), "failed");
+}
+
+#[test]
 fn a_run_that_was_answered_goes_on() {
     let mut host = with_automation();
     run(&mut host, "1");

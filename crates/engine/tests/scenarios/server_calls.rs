@@ -7,6 +7,7 @@ use innkeeper_engine::Limits;
 use innkeeper_protocol::mcp::Hosting;
 use innkeeper_protocol::mcp::hosted::{McpCallError, McpCallId, McpCommand, McpEvent, McpFailure};
 use innkeeper_protocol::rpc::RpcError;
+use innkeeper_protocol::version::Version;
 use serde_json::{Value, json};
 
 use crate::host::{Host, ROOT, SESSION, chat};
@@ -14,6 +15,7 @@ use crate::servers::{
     ID, RESOURCE, answer, ask, asked, call, create, last_run, offered, opened_backends, ready,
     report, requirement, starting, state, told, tool_call,
 };
+use crate::words::place;
 
 #[test]
 fn a_call_of_an_agent_goes_to_the_server_and_its_result_comes_back() {
@@ -219,6 +221,22 @@ fn a_call_that_wants_more_waits_until_a_token_grants_it() {
     assert_eq!(tool_call(&mut host)["status"], "auth-required");
     host.ok(1, "authenticate", granting(&["rows"]));
     assert_eq!(tool_call(&mut host)["status"], "running");
+}
+
+#[test]
+fn a_call_that_waits_for_a_sign_in_is_shown_as_running_up_to_0_5() {
+    let mut host = ready();
+    let call = call(&mut host);
+    let wants = requirement("insufficientScope");
+    answer(&mut host, call, Err(McpCallError::AuthRequired(wants)));
+    for (connection, version) in (2..).zip(Version::ALL) {
+        let client = version.to_string();
+        let shown = host.enter_as(version, connection, &client, &[SESSION, &place(version)]);
+        let shown = shown["snapshots"].to_string();
+        assert!(shown.contains("\"look\""), "{version}: {shown}");
+        let waits = shown.contains("auth-required");
+        assert_eq!(waits, version > Version::V0_5, "{version}: {shown}");
+    }
 }
 
 pub(crate) fn token() -> Value {

@@ -1,5 +1,6 @@
 //! Sessions: their creation, names and summaries, and where they are kept.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use innkeeper_engine::{Input, Limits};
@@ -135,6 +136,32 @@ fn a_turn_makes_its_session_unread() {
 }
 
 #[test]
+fn sessions_are_listed_page_by_page() {
+    let limits = Limits {
+        page_sessions: 2,
+        ..Limits::default()
+    };
+    let mut host = Host::with(limits);
+    host.enter(1, "a", &[ROOT]);
+    for session in ["x:1", "x:2", "x:3", "x:4", "x:5"] {
+        host.ok(1, "createSession", json!({"channel": session}));
+    }
+    let (mut pages, mut all) = (Vec::new(), BTreeSet::new());
+    let mut asked = json!({"channel": ROOT});
+    loop {
+        let page = host.ok(1, "listSessions", asked.clone());
+        let items = page["items"].as_array().unwrap();
+        pages.push(items.len());
+        all.extend(items.iter().map(|item| item["resource"].to_string()));
+        match page.get("nextCursor") {
+            Some(cursor) => asked["cursor"] = cursor.clone(),
+            None => break,
+        }
+    }
+    assert_eq!((pages, all.len()), (vec![2, 2, 1], 5));
+}
+
+#[test]
 fn an_activity_waits_for_company_and_a_status_does_not() {
     let mut host = Host::with_session(Limits::default());
     let changed = "root/sessionSummaryChanged".to_owned();
@@ -144,9 +171,20 @@ fn an_activity_waits_for_company_and_a_status_does_not() {
         "t",
         TurnEvent::Activity(Some(AgentActivity::Own("Reading".to_owned()))),
     );
-    assert!(!host.news(1).contains(&changed));
+    let told = host.news(1);
+    assert!(
+        told.contains(&"chat/activityChanged".to_owned()),
+        "{told:?}"
+    );
+    assert!(!told.contains(&changed));
+    assert_eq!(host.state(&chat())["activity"], "Reading");
     host.wait(Duration::from_millis(250));
     assert!(host.news(1).contains(&changed));
+    assert_eq!(host.state(SESSION)["activity"], "Reading");
+    host.in_turn("t", TurnEvent::Completed);
+    host.wait(Duration::from_millis(250));
+    assert_eq!(host.state(&chat()).get("activity"), None);
+    assert_eq!(host.state(SESSION).get("activity"), None);
 }
 
 #[test]

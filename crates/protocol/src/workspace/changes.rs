@@ -313,6 +313,8 @@ pub enum ChangesError {
     OtherRepository,
     #[error("there is nothing to undo")]
     NothingToUndo,
+    #[error("there is nothing to commit")]
+    NothingToCommit,
     #[error(transparent)]
     Push(#[from] PushError),
     #[error("{0}")]

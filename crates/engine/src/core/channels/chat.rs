@@ -277,6 +277,7 @@ impl Chat {
     pub(crate) fn snapshot(&self, window: Option<usize>) -> ChatSnapshot {
         let skipped = window.map_or(0, |window| self.turns.len().saturating_sub(window));
         let mut head = self.head.clone();
+        history::write_waiting_calls(&mut head);
         head.turns_next_cursor =
             (skipped > 0).then(|| history::cursor_before(&self.turns[skipped]));
         ChatSnapshot {

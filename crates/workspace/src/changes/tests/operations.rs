@@ -55,6 +55,17 @@ fn everything_is_discarded_and_comes_back() {
 }
 
 #[test]
+fn whoever_commits_nothing_is_told_so() {
+    let mut stage = Stage::in_git(&[("a", "1\n")]);
+    let commit = Operation::Commit {
+        message: "Again".to_owned(),
+    };
+    let before = stage.git(&["rev-parse", "HEAD"]);
+    assert_eq!(stage.operate(commit), Err(ChangesError::NothingToCommit));
+    assert_eq!(stage.git(&["rev-parse", "HEAD"]), before);
+}
+
+#[test]
 fn changes_that_touch_some_lines_are_discarded_and_come_back() {
     let mut stage = Stage::in_git(&[("a", "1\n2\n3\n4\n5\n"), ("b", "1\n")]);
     stage.write("a", "1\nTWO\n3\n4\n5\nsix\n");

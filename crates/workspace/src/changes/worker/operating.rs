@@ -160,15 +160,17 @@ impl Worker {
         for place in &self.places {
             concerned.push(place.has_uncommitted()?);
         }
-        if !concerned.contains(&true) {
-            // Git says it best that there is nothing.
-            concerned[first] = true;
-        }
+        let nothing = !concerned.contains(&true);
+        // A merge may be left to commit. If there is none, git refuses.
+        concerned[first] |= nothing;
         let mut commits = Vec::new();
         for (place, concerned) in self.places.iter_mut().zip(concerned) {
             let mut bench = place.bench();
             match concerned {
-                true => commits.push(bench.commit(message)?),
+                true => commits.push(match bench.commit(message) {
+                    Err(_) if nothing => return Err(ChangesError::NothingToCommit.into()),
+                    made => made?,
+                }),
                 false => bench.forget_undo()?,
             }
         }
