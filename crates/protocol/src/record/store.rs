@@ -222,6 +222,16 @@ pub trait Journal: Send + Sync + 'static {
     /// returns, and whoever is notified is then notified on this thread.
     fn submit(&self, batch: StoreBatch, urgent: bool) -> CommitNo;
 
+    /// Gives the journal a moment on this thread, to commit a few batches that
+    /// have waited for company: that can take less than to wake another thread.
+    /// Returns when the journal wants the next moment, if it does.
+    ///
+    /// From the first call on, the journal relies on it: whoever submits calls
+    /// this behind what it has submitted, and again at the time that it was told.
+    fn attend(&self) -> Option<Duration> {
+        None
+    }
+
     /// Commits what is queued, and closes the store. Reading ends with it. If
     /// the store keeps failing this gives up after a while and says why: what
     /// is queued is lost then.
