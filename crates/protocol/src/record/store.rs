@@ -224,10 +224,11 @@ pub trait Journal: Send + Sync + 'static {
 
     /// Gives the journal a moment on this thread, to commit a few batches that
     /// have waited for company: that can take less than to wake another thread.
-    /// Returns when the journal wants the next moment, if it does.
+    /// Returns how long what still waits may wait, if anything does.
     ///
     /// From the first call on, the journal relies on it: whoever submits calls
-    /// this behind what it has submitted, and again at the time that it was told.
+    /// this behind what it has submitted. When the time that it was told is over,
+    /// it submits something urgent, be it an empty batch.
     fn attend(&self) -> Option<Duration> {
         None
     }
