@@ -4,11 +4,13 @@
 use std::sync::Arc;
 
 use ahp_types::state::ChatState;
+use innkeeper_protocol::TurnId;
 use innkeeper_protocol::gates::{SnapshotForGates, down};
 use innkeeper_protocol::outgoing::{self, HostMessage, Reply, SubscribeReply, TurnsReply};
 use innkeeper_protocol::rpc::RequestId;
 use innkeeper_protocol::snapshot::{ChatSnapshot, ExtraState, Snapshot, SnapshotState, StoredTurn};
 use innkeeper_protocol::version::Version;
+use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 
 use crate::anything::runs;
@@ -192,7 +194,7 @@ fn lay_over(it: &mut Value, more: Value) {
 fn whatever_a_gate_looks_for_in_a_turn_is_found_in_its_text() {
     let mut host = ModelHost::new(1);
     host.step();
-    let mut state = host.chats[SIDE].state.clone();
+    let mut state = serde_json::to_value(&host.chats[SIDE].state).unwrap();
     let turns = peculiar_turns().into_iter().enumerate();
     let turns = turns.map(|(number, peculiar)| {
         let mut turn = json!({
@@ -201,19 +203,23 @@ fn whatever_a_gate_looks_for_in_a_turn_is_found_in_its_text() {
             "state": "complete",
         });
         lay_over(&mut turn, peculiar);
-        serde_json::from_value(turn.clone()).unwrap_or_else(|error| panic!("{error}: {turn}"))
+        turn
     });
-    state.turns = turns.collect();
-    let turns = chat_snapshot(&state).turns;
+    let turns: Vec<Value> = turns.collect();
+    let stored = turns.iter().map(|turn| {
+        let id = TurnId::from(turn["id"].as_str().unwrap());
+        StoredTurn::from_json(id, Arc::from(to_raw_value(turn).unwrap()))
+    });
+    let stored: Vec<StoredTurn> = stored.collect();
+    state["turns"] = turns.into();
     for version in Version::ALL.into_iter().filter(|it| *it < Version::NEWEST) {
         let reply = TurnsReply {
-            turns: turns.clone(),
+            turns: stored.clone(),
             has_more: false,
             inputs: Arc::default(),
         };
         let mut page = answer(Reply::Turns(reply), version);
-        let chat = SnapshotForGates::new(SIDE, serde_json::to_value(&state).unwrap());
-        let mut whole = of_gates(version, chat);
+        let mut whole = of_gates(version, SnapshotForGates::new(SIDE, state.clone()));
         let (told, expected) = (page["turns"].take(), whole["turns"].take());
         let (Value::Array(told), Value::Array(expected)) = (told, expected) else {
             panic!("{version}: no turns");
