@@ -123,10 +123,8 @@ impl Journal for Writer {
         let is_news = !queue.thread_knows && (!queue.is_attended || !few);
         let wake = is_news || (urgent && !queue.urgent);
         queue.urgent |= urgent;
-        queue.thread_knows |= wake;
-        drop(queue);
         if wake {
-            self.shared.changed.notify_one();
+            self.shared.tell_thread(queue);
         }
         number
     }
@@ -145,8 +143,7 @@ impl Journal for Writer {
         }
         drop(queue);
         if !self.shared.commit_by_hand() {
-            self.shared.lock().thread_knows = true;
-            self.shared.changed.notify_one();
+            self.shared.tell_thread(self.shared.lock());
         }
         None
     }
@@ -196,6 +193,14 @@ impl Shared {
             .0
     }
 
+    /// Has the thread see to what is queued. It may have taken that meanwhile:
+    /// then it knows nothing of what comes next.
+    fn tell_thread(&self, mut queue: MutexGuard<'_, Queue>) {
+        queue.thread_knows = !queue.batches.is_empty();
+        drop(queue);
+        self.changed.notify_one();
+    }
+
     /// Commits what is queued on the thread of whoever submits, who would
     /// otherwise wait until another thread is awake. `false` if that is not its
     /// business: the thread is at work, or the store is slow or failing.
@@ -213,6 +218,7 @@ impl Shared {
             queue.is_lost = worker.lost.is_some();
             // What was taken is for the thread to try again.
             queue.urgent = true;
+            self.tell_thread(queue);
             return false;
         }
         let took = began.elapsed();
