@@ -119,7 +119,10 @@ impl EngineLoop {
         let (mut events, mut reports) = (Vec::new(), Vec::new());
         loop {
             self.update_gauges();
+            // What was said is on its way out by now.
+            let store_is_due = self.journal.attend();
             let deadline = self.until_deadline();
+            let rest = store_is_due.map_or(deadline, |due| due.min(deadline));
             // While the store is behind or failing, agents wait: what they say
             // is kept where it is, and nothing is lost.
             let failing = self.gauges.store_failing.load(Ordering::Relaxed) != 0;
@@ -132,9 +135,10 @@ impl EngineLoop {
                 _ = self.events.recv_many(&mut events, MOST_AT_ONCE) => {}
                 _ = self.reports.recv_many(&mut reports, MOST_AT_ONCE), if room => {}
                 Some(input) = self.machine.recv(), if room => events.push(Event::Input(input)),
-                () = tokio::time::sleep(deadline), if !failing => {
-                    events.push(Event::Input(Input::Tick));
-                }
+                () = tokio::time::sleep(rest), if !failing => match rest == deadline {
+                    true => events.push(Event::Input(Input::Tick)),
+                    false => self.store(Vec::new(), true),
+                },
                 () = committed, if !room => {}
             }
             // Terminals have their share however much agents say.
@@ -161,6 +165,8 @@ impl EngineLoop {
             }
             self.pass_on(round);
             if let Some(done) = ended {
+                // Nobody attends to the store from here on.
+                self.store(Vec::new(), true);
                 let _ = done.send(());
                 return self.journal;
             }

@@ -25,6 +25,7 @@ pub(crate) mod nodes;
 pub(crate) mod object;
 pub(crate) mod text;
 pub mod tree;
+mod turn_text;
 pub mod up;
 
 mod v0_1_to_draft_1;
@@ -44,6 +45,7 @@ pub(crate) use nodes::Node;
 pub(crate) use text::Text;
 pub use tree::Object;
 use tree::Value;
+pub(crate) use turn_text::TurnEdit;
 use up::PartialAction;
 
 /// An action on its way through the gates.
@@ -144,15 +146,28 @@ pub(crate) enum ChangesTurns {
     /// Only those with one of these in their JSON, which has no spaces between
     /// its tokens. Some have it and need no change.
     With(&'static [&'static str]),
+    /// All of them, in this way and no other, but for those that have one of the
+    /// marks.
+    Edits(&'static [TurnEdit], &'static [&'static str]),
     Always,
 }
 
 impl ChangesTurns {
-    fn may_change(self, json: &str) -> bool {
+    /// Whether it may change more about a turn than its edits say.
+    fn goes_deeper(self, json: &str) -> bool {
         match self {
             Self::Never => false,
-            Self::With(marks) => marks.iter().any(|mark| json.contains(mark)),
+            Self::With(marks) | Self::Edits(_, marks) => {
+                marks.iter().any(|mark| json.contains(mark))
+            }
             Self::Always => true,
+        }
+    }
+
+    fn edits(self) -> &'static [TurnEdit] {
+        match self {
+            Self::Edits(edits, _) => edits,
+            Self::Never | Self::With(_) | Self::Always => &[],
         }
     }
 }

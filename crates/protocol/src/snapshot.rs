@@ -61,13 +61,7 @@ impl StoredTurn {
         if let Some((_, form)) = older.iter().find(|(known, _)| *known == version) {
             return Ok(form.clone());
         }
-        let form = if down::may_change_turn(version, self.json.get()) {
-            let turn = serde_json::from_str(self.json.get())?;
-            let turn = down::turn(version, turn, inputs).map(|turn| to_raw_value(&turn));
-            turn.transpose()?.map(Arc::from)
-        } else {
-            Some(Arc::clone(&self.json))
-        };
+        let form = down::turn_as_text(version, &self.json, inputs)?;
         if older.len() == FORMS_KEPT {
             older.remove(0);
         }

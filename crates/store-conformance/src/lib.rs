@@ -115,6 +115,7 @@ macro_rules! store_suite {
                 a_life_that_stored_nothing_leaves_no_epoch,
                 a_lost_life_between_two_clean_ones_is_a_gap,
                 numbers_beyond_the_reservation_are_not_given_out_again,
+                numbers_outlive_the_log_of_a_session_that_is_disposed_of,
                 trimming_moves_the_start_and_forgets_the_epochs_below_it;
             search:
                 what_was_said_thought_called_and_titled_is_found_with_a_snippet,

@@ -95,6 +95,25 @@ pub fn numbers_beyond_the_reservation_are_not_given_out_again<S: Subject>(subjec
     check(&subject, &[&[Reserve(2), Store(5)]], (6, 1, &[(1, 5)]));
 }
 
+/// In one transaction with what it is about, or in a later one.
+pub fn numbers_outlive_the_log_of_a_session_that_is_disposed_of<S: Subject>(
+    subject: impl Fn() -> S,
+) {
+    let said = || vec![put_session("s:/a", "A", 1), title(7, "s:/a", "x")];
+    let (mut at_once, gone) = (said(), dispose("s:/a", 2));
+    at_once.push(gone.clone());
+    for batches in [vec![at_once], vec![said(), vec![gone]]] {
+        let mut stage = Stage::new(subject());
+        for ops in batches {
+            stage.apply(ops);
+        }
+        let boot = stage.crash().boot;
+        assert_eq!(boot.next_seq, 8.into());
+        assert_eq!(boot.epochs.len(), 1);
+        assert_eq!(boot.epochs[0].last, 7.into());
+    }
+}
+
 pub fn trimming_moves_the_start_and_forgets_the_epochs_below_it<S: Subject>(
     subject: impl Fn() -> S,
 ) {

@@ -169,7 +169,8 @@ impl SqliteStore {
     }
 
     fn delete_for_good(&mut self, session: &ChannelUri) -> Result<bool, StoreError> {
-        self.write(|tx, _| {
+        self.write(|tx, sequence| {
+            sequence::save(&sequence, tx)?;
             sessions::forget_log(tx, session)?;
             sessions::purge(tx, session)
         })

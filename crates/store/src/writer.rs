@@ -29,12 +29,14 @@ const TEND: Duration = Duration::from_secs(1);
 const TRIES_AT_CLOSE: u32 = 8;
 
 /// What takes longer than this is not for whoever submits: the thread commits
-/// for [`LEFT_ALONE`].
+/// for so many times as long. So whoever submits spends at most a twentieth of
+/// its time here, whatever the disk does, and is back soon where a commit was
+/// slow only once.
 const SLOW: Duration = Duration::from_millis(2);
-const LEFT_ALONE: Duration = Duration::from_secs(1);
+const LEFT_ALONE: u32 = 20;
 
-/// So many batches are committed by whoever submits the last of them; more are
-/// for the thread.
+/// So many batches are committed by whoever submits or attends; more are for the
+/// thread.
 const MOST_BY_HAND: usize = 16;
 
 /// Hands batches to the thread. Dropping it lets the thread finish on its own;
@@ -61,6 +63,10 @@ struct Queue {
     /// When the oldest of `batches` came.
     since: Option<Instant>,
     urgent: bool,
+    /// Whoever submits sees to it that batches do not wait too long.
+    is_attended: bool,
+    /// The thread was told of `batches`, and sees to them.
+    thread_knows: bool,
     closing: bool,
     submitted: u64,
     /// Nothing can be stored any more.
@@ -114,13 +120,32 @@ impl Journal for Writer {
             queue = self.shared.lock();
         }
         // The thread needs waking only if what it waits for has changed.
-        let wake = first || (urgent && !queue.urgent);
+        let is_news = !queue.thread_knows && (!queue.is_attended || !few);
+        let wake = is_news || (urgent && !queue.urgent);
         queue.urgent |= urgent;
-        drop(queue);
         if wake {
-            self.shared.changed.notify_one();
+            self.shared.tell_thread(queue);
         }
         number
+    }
+
+    fn attend(&self) -> Option<Duration> {
+        if !self.shared.is_quick {
+            return None;
+        }
+        let mut queue = self.shared.lock();
+        queue.is_attended = true;
+        let since = queue.since.filter(|_| !queue.thread_knows)?;
+        let waited = since.elapsed();
+        // Who is here anyway commits early rather than having to come back.
+        if waited < self.shared.group_commit / 2 {
+            return Some(self.shared.group_commit.saturating_sub(waited));
+        }
+        drop(queue);
+        if !self.shared.commit_by_hand() {
+            self.shared.tell_thread(self.shared.lock());
+        }
+        None
     }
 
     fn close(mut self: Box<Self>) -> Result<(), StoreFault> {
@@ -168,6 +193,14 @@ impl Shared {
             .0
     }
 
+    /// Has the thread see to what is queued. It may have taken that meanwhile:
+    /// then it knows nothing of what comes next.
+    fn tell_thread(&self, mut queue: MutexGuard<'_, Queue>) {
+        queue.thread_knows = !queue.batches.is_empty();
+        drop(queue);
+        self.changed.notify_one();
+    }
+
     /// Commits what is queued on the thread of whoever submits, who would
     /// otherwise wait until another thread is awake. `false` if that is not its
     /// business: the thread is at work, or the store is slow or failing.
@@ -181,11 +214,16 @@ impl Shared {
         worker.take(&mut self.lock());
         let began = Instant::now();
         if worker.commit().is_err() {
-            self.lock().is_lost = worker.lost.is_some();
+            let mut queue = self.lock();
+            queue.is_lost = worker.lost.is_some();
+            // What was taken is for the thread to try again.
+            queue.urgent = true;
+            self.tell_thread(queue);
             return false;
         }
-        if began.elapsed() > SLOW {
-            worker.slow_until = Some(Instant::now() + LEFT_ALONE);
+        let took = began.elapsed();
+        if took > SLOW {
+            worker.slow_until = Some(Instant::now() + took * LEFT_ALONE);
         }
         true
     }
@@ -303,6 +341,7 @@ impl Worker {
 
     fn take(&mut self, queue: &mut Queue) {
         queue.urgent = false;
+        queue.thread_knows = false;
         queue.since = None;
         self.pending.extend(queue.batches.drain(..));
     }

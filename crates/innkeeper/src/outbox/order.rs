@@ -25,6 +25,9 @@ struct State<T> {
     /// What will never be durable, and why.
     refused: BTreeMap<CommitNo, String>,
     carrying: bool,
+    /// Somebody waits for `rest`. To tell nobody would cost a call of the system
+    /// for each step.
+    is_awaited: bool,
 }
 
 /// A step whose time has come.
@@ -42,6 +45,7 @@ impl<T> Order<T> {
             committed: CommitNo::default(),
             refused: BTreeMap::new(),
             carrying: false,
+            is_awaited: false,
         };
         Self {
             state: Mutex::new(state),
@@ -53,6 +57,7 @@ impl<T> Order<T> {
     pub(super) fn submit(&self, after: CommitNo, step: T, carry_out: impl Fn(Due<T>)) {
         let mut state = self.lock();
         while state.carrying && state.steps.len() >= MOST_LEFT {
+            state.is_awaited = true;
             let woken = self.rest.wait(state);
             state = woken.unwrap_or_else(PoisonError::into_inner);
         }
@@ -87,9 +92,7 @@ impl<T> Order<T> {
             carry_out(step);
             state = self.lock();
         }
-        state.carrying = false;
-        drop(state);
-        self.rest.notify_one();
+        state.come_to_rest(&self.rest);
     }
 
     fn lock(&self) -> MutexGuard<'_, State<T>> {
@@ -104,13 +107,20 @@ struct Carrier<'a, T>(&'a Order<T>);
 impl<T> Drop for Carrier<'_, T> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.0.lock().carrying = false;
-            self.0.rest.notify_one();
+            self.0.lock().come_to_rest(&self.0.rest);
         }
     }
 }
 
 impl<T> State<T> {
+    /// Nobody carries out steps from here on.
+    fn come_to_rest(&mut self, told: &Condvar) {
+        self.carrying = false;
+        if std::mem::take(&mut self.is_awaited) {
+            told.notify_all();
+        }
+    }
+
     fn next(&mut self) -> Option<Due<T>> {
         let (after, _) = self.steps.front()?;
         if *after > self.committed {

@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
+use serde_json::value::{RawValue, to_raw_value};
+
 use super::nodes::walk;
 use super::tree::{self, Value};
 use super::{
-    Act, ChangesTurns, Gate, LoweredFacts, Node, Object, SnapshotForGates, between, object,
+    Act, ChangesTurns, Gate, LoweredFacts, Node, Object, SnapshotForGates, TurnEdit, between,
+    object, turn_text,
 };
 use crate::ChannelUri;
 use crate::newest::actions::StateAction;
@@ -101,14 +104,33 @@ fn tell_inputs(version: Version, node: Node, it: &mut Object, inputs: &Excerpts)
     });
 }
 
-/// Whether a finished turn may differ between the newest version and this one.
-pub(crate) fn may_change_turn(version: Version, json: &str) -> bool {
-    between(version).any(|gate| gate.changes_turns().may_change(json))
+/// A finished turn as an older version has it; `None` if it has nothing like
+/// it. Most are changed as text, or not at all, which costs about a copy of it;
+/// only those that have something that a gate looks for are built as a tree.
+pub(crate) fn turn_as_text(
+    version: Version,
+    newest: &Arc<RawValue>,
+    inputs: &Excerpts,
+) -> serde_json::Result<Option<Arc<RawValue>>> {
+    let json = newest.get();
+    if !between(version).any(|gate| gate.changes_turns().goes_deeper(json)) {
+        let edits = between(version).flat_map(|gate| gate.changes_turns().edits());
+        let edits: Vec<TurnEdit> = edits.copied().collect();
+        if edits.is_empty() {
+            return Ok(Some(Arc::clone(newest)));
+        }
+        if let Ok(edited) = turn_text::edited(json, &edits) {
+            return Ok(Some(edited.into()));
+        }
+    }
+    let lowered = turn(version, serde_json::from_str(json)?, inputs);
+    let lowered = lowered.map(|turn| to_raw_value(&turn));
+    Ok(lowered.transpose()?.map(Arc::from))
 }
 
-/// A finished turn as an older version has it; `None` if it has nothing like
-/// it. No gate looks at what surrounds such a turn, or at it from outside.
-pub(crate) fn turn(version: Version, mut turn: Object, inputs: &Excerpts) -> Option<Object> {
+/// The same by way of a tree. No gate looks at what surrounds such a turn, or at
+/// it from outside.
+fn turn(version: Version, mut turn: Object, inputs: &Excerpts) -> Option<Object> {
     tell_inputs(version, Node::Turn, &mut turn, inputs);
     let mut gates = between(version).filter(|it| it.changes_turns() != ChangesTurns::Never);
     let has_it = gates.all(|gate| {

@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 
 use super::object::{self, drop_keys, has};
-use super::{Gate, Node, Object};
+use super::{ChangesTurns, Gate, Node, Object};
 use crate::version::{self, Version};
 
 pub(super) struct Changes;
@@ -17,6 +17,10 @@ pub(super) struct Changes;
 impl Gate for Changes {
     fn older(&self) -> Version {
         Version::Draft1
+    }
+
+    fn changes_turns(&self) -> ChangesTurns {
+        ChangesTurns::With(&["\"systemNotification\"", "\"attachments\"", "\"_meta\""])
     }
 
     fn lower(&self, node: Node, it: &mut Object) -> bool {

@@ -6,7 +6,9 @@ use super::tree::{Value, json};
 
 use super::down::FACTS;
 use super::object::{self, drop_keys, rename};
-use super::{Act, Gate, LoweredFacts, Node, Object, SnapshotForGates, Text};
+use super::{
+    Act, ChangesTurns, Gate, LoweredFacts, Node, Object, SnapshotForGates, Text, TurnEdit,
+};
 use crate::version::Version;
 
 pub(super) struct Changes;
@@ -17,6 +19,10 @@ const ROOT: &str = "agenthost:/root";
 impl Gate for Changes {
     fn older(&self) -> Version {
         Version::V0_1
+    }
+
+    fn changes_turns(&self) -> ChangesTurns {
+        ChangesTurns::Edits(&[TurnEdit::DropOfMessage("_meta")], &["\"userSuggestion\""])
     }
 
     fn lower(&self, node: Node, it: &mut Object) -> bool {

@@ -5,7 +5,7 @@
 use super::tree::{Value, json};
 
 use super::object::{self, drop_keys, has, rename};
-use super::{Act, Gate, LoweredFacts, Node, Object, SnapshotForGates};
+use super::{Act, ChangesTurns, Gate, LoweredFacts, Node, Object, SnapshotForGates, TurnEdit};
 use crate::version::Version;
 
 pub(super) struct Changes;
@@ -13,6 +13,16 @@ pub(super) struct Changes;
 impl Gate for Changes {
     fn older(&self) -> Version {
         Version::V0_2
+    }
+
+    fn changes_turns(&self) -> ChangesTurns {
+        ChangesTurns::Edits(
+            &[
+                TurnEdit::DropOfMessage("origin"),
+                TurnEdit::RenameMessage("userMessage"),
+            ],
+            &["\"contributor\"", "\"userSuggestion\""],
+        )
     }
 
     fn lower(&self, node: Node, it: &mut Object) -> bool {

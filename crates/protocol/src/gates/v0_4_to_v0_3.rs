@@ -5,7 +5,7 @@
 use super::tree::{Value, json};
 
 use super::object::{self, drop_keys, has};
-use super::{Act, Gate, LoweredFacts, Node, Object, SnapshotForGates, Text};
+use super::{Act, ChangesTurns, Gate, LoweredFacts, Node, Object, SnapshotForGates, Text};
 use crate::ChannelUri;
 use crate::version::Version;
 
@@ -23,6 +23,10 @@ const OF_THE_CHAT: [&str; 5] = [
 impl Gate for Changes {
     fn older(&self) -> Version {
         Version::V0_3
+    }
+
+    fn changes_turns(&self) -> ChangesTurns {
+        ChangesTurns::With(&["\"error\"", "\"annotations\""])
     }
 
     fn lower(&self, node: Node, it: &mut Object) -> bool {

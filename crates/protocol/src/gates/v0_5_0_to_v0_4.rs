@@ -5,7 +5,9 @@
 use super::tree::{Value, json};
 
 use super::object::{self, drop_keys};
-use super::{Act, Gate, LoweredFacts, Node, Object, PartialAction, SnapshotForGates};
+use super::{
+    Act, ChangesTurns, Gate, LoweredFacts, Node, Object, PartialAction, SnapshotForGates, TurnEdit,
+};
 use crate::Timestamp;
 use crate::version::Version;
 
@@ -25,6 +27,16 @@ const SHARED: [&str; 7] = [
 impl Gate for Changes {
     fn older(&self) -> Version {
         Version::V0_4
+    }
+
+    fn changes_turns(&self) -> ChangesTurns {
+        ChangesTurns::Edits(
+            &[
+                TurnEdit::DropOfMessage("model"),
+                TurnEdit::DropOfMessage("agent"),
+            ],
+            &["\"userSuggestion\""],
+        )
     }
 
     fn lower(&self, node: Node, it: &mut Object) -> bool {

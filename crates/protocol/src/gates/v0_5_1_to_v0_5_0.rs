@@ -3,7 +3,7 @@
 //! do, calls not what they are for, and content had no nonce.
 
 use super::object::{self, drop_keys};
-use super::{Act, Gate, LoweredFacts, Node, Object};
+use super::{Act, ChangesTurns, Gate, LoweredFacts, Node, Object};
 use crate::version::Version;
 
 pub(super) struct Changes;
@@ -11,6 +11,10 @@ pub(super) struct Changes;
 impl Gate for Changes {
     fn older(&self) -> Version {
         Version::V0_5_0
+    }
+
+    fn changes_turns(&self) -> ChangesTurns {
+        ChangesTurns::With(&["\"nonce\"", "\"intention\""])
     }
 
     fn lower(&self, node: Node, it: &mut Object) -> bool {

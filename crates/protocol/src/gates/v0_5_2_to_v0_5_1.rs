@@ -6,7 +6,7 @@
 use super::tree::{Value, json};
 
 use super::object::{self, drop_keys, has};
-use super::{Act, Gate, LoweredFacts, Node, Object};
+use super::{Act, ChangesTurns, Gate, LoweredFacts, Node, Object};
 use crate::version::Version;
 
 pub(super) struct Changes;
@@ -14,6 +14,10 @@ pub(super) struct Changes;
 impl Gate for Changes {
     fn older(&self) -> Version {
         Version::V0_5_1
+    }
+
+    fn changes_turns(&self) -> ChangesTurns {
+        ChangesTurns::With(&["\"inputRequest\"", "\"terminal\""])
     }
 
     fn lower(&self, node: Node, it: &mut Object) -> bool {

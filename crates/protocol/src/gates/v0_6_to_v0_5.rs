@@ -5,7 +5,7 @@
 use super::tree::{Value, json};
 
 use super::object::{self, drop_keys, has, rename};
-use super::{Act, Gate, LoweredFacts, Node, Object};
+use super::{Act, ChangesTurns, Gate, LoweredFacts, Node, Object, TurnEdit};
 use crate::version::Version;
 
 pub(super) struct Changes;
@@ -16,6 +16,19 @@ const UNKNOWN_TIME: &str = "1970-01-01T00:00:00.000Z";
 impl Gate for Changes {
     fn older(&self) -> Version {
         Version::V0_5
+    }
+
+    fn changes_turns(&self) -> ChangesTurns {
+        ChangesTurns::Edits(
+            &[TurnEdit::Drop("startedAt"), TurnEdit::Drop("duration")],
+            &[
+                "\"inputRequest\"",
+                "\"systemNotification\"",
+                "\"riskAssessment\"",
+                "\"auth\"",
+                "\"auth-required\"",
+            ],
+        )
     }
 
     fn lower(&self, node: Node, it: &mut Object) -> bool {

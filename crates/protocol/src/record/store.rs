@@ -222,6 +222,17 @@ pub trait Journal: Send + Sync + 'static {
     /// returns, and whoever is notified is then notified on this thread.
     fn submit(&self, batch: StoreBatch, urgent: bool) -> CommitNo;
 
+    /// Gives the journal a moment on this thread, to commit a few batches that
+    /// have waited for company: that can take less than to wake another thread.
+    /// Returns how long what still waits may wait, if anything does.
+    ///
+    /// From the first call on, the journal relies on it: whoever submits calls
+    /// this behind what it has submitted. When the time that it was told is over,
+    /// it submits something urgent, be it an empty batch.
+    fn attend(&self) -> Option<Duration> {
+        None
+    }
+
     /// Commits what is queued, and closes the store. Reading ends with it. If
     /// the store keeps failing this gives up after a while and says why: what
     /// is queued is lost then.

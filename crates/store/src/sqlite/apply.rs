@@ -38,12 +38,13 @@ pub(crate) fn apply(
         connection,
         tail: Tail::default(),
         sequence: before,
+        log_only_grows: true,
     };
     for op in batches.iter().flat_map(|batch| &batch.ops) {
         applying.op(op)?;
     }
     applying.tail.flush(&mut &*connection)?;
-    if applying.sequence != before {
+    if !applying.log_tells_of(before) {
         sequence::save(&applying.sequence, connection)?;
     }
     Ok((applying.sequence, applying.tail.bytes))
@@ -53,9 +54,18 @@ struct Applying<'a> {
     connection: &'a Connection,
     tail: Tail,
     sequence: Sequence,
+    log_only_grows: bool,
 }
 
 impl Applying<'_> {
+    /// Whether nothing has changed about the sequence but what its last number
+    /// is, and the log holds that. It is so with most transactions, and each
+    /// page that one of them changes is written whole.
+    fn log_tells_of(&self, before: Sequence) -> bool {
+        let last = self.sequence.last;
+        self.log_only_grows && self.sequence == Sequence { last, ..before }
+    }
+
     fn op(&mut self, op: &StoreOp) -> Result<(), StoreError> {
         let connection = self.connection;
         match op {
@@ -65,6 +75,7 @@ impl Applying<'_> {
             }
             StoreOp::PutSession(record) => put_session(connection, record),
             StoreOp::DisposeSession { session, at } => {
+                self.log_only_grows = false;
                 self.tail.flush(&mut &*connection)?;
                 sessions::forget_log(connection, session)?;
                 sessions::dispose(connection, session, *at)
@@ -95,12 +106,14 @@ impl Applying<'_> {
                 Ok(())
             }
             StoreOp::TrimLog { below } => {
+                self.log_only_grows = false;
                 self.tail.flush(&mut &*connection)?;
                 log::trim(connection, *below)?;
                 self.sequence.trimmed(*below);
                 Ok(())
             }
             StoreOp::Reread { below, .. } => {
+                self.log_only_grows = false;
                 self.sequence.last = self.sequence.last.max(below.back(1));
                 self.sequence.trimmed(*below);
                 Ok(())

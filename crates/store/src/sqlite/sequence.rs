@@ -1,4 +1,7 @@
 //! The sequence as rows; what they mean is in [`crate::sequence`].
+//!
+//! *Invariant*: its last number is that of its row or of the log, whichever is
+//! higher. Whoever takes something out of the log writes the row with it.
 
 use innkeeper_protocol::Seq;
 use innkeeper_protocol::record::Epoch;
@@ -47,12 +50,14 @@ pub(crate) fn is_in_life(connection: &Connection, life: u64) -> Result<bool, Sto
 /// The highest number that may have been given out. A database of any release
 /// says so.
 pub(crate) fn reached(connection: &Connection) -> Result<Seq, StoreError> {
-    let sql = "SELECT max(reserved, last) FROM sequence";
+    let sql = "SELECT max(reserved, last, ifnull((SELECT max(last) FROM log), 0)) FROM sequence";
     Ok(number(connection.query_row(sql, [], |row| row.get(0))?))
 }
 
 pub(crate) fn load(connection: &Connection) -> Result<Sequence, StoreError> {
-    let sql = "SELECT reserved, last, life_first, log_start, life FROM sequence";
+    let sql = "SELECT reserved, max(last, ifnull((SELECT max(last) FROM log), 0)), life_first,
+                   log_start, life
+               FROM sequence";
     Ok(connection.prepare_cached(sql)?.query_row([], |row| {
         Ok(Sequence {
             reserved: number(row.get(0)?),

@@ -190,26 +190,66 @@ fn a_database_that_is_removed_is_told_at_once_and_again_when_it_is_saved() {
     assert!(error.is_lost(), "{error}");
 }
 
-#[test]
-fn what_is_urgent_is_committed_by_whoever_submits_it_while_nothing_else_is() {
+/// Submits 20 batches, lets something be done behind each, and says how many of
+/// them were committed by whoever submitted them.
+fn committed_by_hand(urgent: bool, behind_each: impl Fn(&dyn Journal)) -> usize {
     let dir = tempfile::tempdir().unwrap();
-    let store = SqliteStore::open(dir.path(), StoreOptions::default()).unwrap();
+    let options = StoreOptions {
+        group_commit: Duration::ZERO,
+        ..StoreOptions::default()
+    };
+    let store = SqliteStore::open(dir.path(), options).unwrap();
     let (told, events) = mpsc::channel();
     let notify = move |event| {
         let by = std::thread::current().id();
         told.send((event, by)).unwrap_or(());
     };
     let journal = Box::new(store).start(Box::new(notify)).unwrap();
+    behind_each(&*journal);
     let here = std::thread::current().id();
-    let mut by_hand = 0;
-    for number in 1..=20 {
-        journal.submit(text(number), true);
+    let by_hand = (1..=20).filter(|&number| {
+        journal.submit(text(number), urgent);
+        behind_each(&*journal);
         let (event, by) = events.recv_timeout(Duration::from_secs(20)).unwrap();
         assert_eq!(event, JournalEvent::Committed(CommitNo(number)));
-        by_hand += u32::from(by == here);
-    }
-    // The thread looks after the store now and then, and a slow disk is its own.
-    assert!(by_hand > 0);
+        by == here
+    });
+    by_hand.count()
+}
+
+// The thread looks after the store now and then, and a slow disk is its own: not
+// all of them are.
+
+#[test]
+fn what_is_urgent_is_committed_by_whoever_submits_it_while_nothing_else_is() {
+    assert!(committed_by_hand(true, |_| ()) > 0);
+}
+
+#[test]
+fn what_has_waited_is_committed_by_whoever_attends_to_the_journal() {
+    let attend = |journal: &dyn Journal| assert_eq!(journal.attend(), None);
+    assert!(committed_by_hand(false, attend) > 0);
+}
+
+#[test]
+fn whoever_attends_is_told_when_to_come_back_while_batches_wait_for_company() {
+    let long = Duration::from_secs(3600);
+    let running = running(long);
+    assert_eq!(running.journal.attend(), None, "nothing waits");
+    running.journal.submit(text(1), false);
+    let rest = running.journal.attend().unwrap();
+    assert!(rest > long / 2 && rest <= long, "{rest:?}");
+    running.journal.submit(text(2), true);
+    assert_eq!(running.event(), JournalEvent::Committed(CommitNo(2)));
+    assert_eq!(running.journal.attend(), None, "nothing waits any more");
+}
+
+#[test]
+fn batches_of_whoever_attended_and_stays_away_are_committed_all_the_same() {
+    let running = running(Duration::from_millis(20));
+    assert_eq!(running.journal.attend(), None);
+    running.journal.submit(text(1), false);
+    assert_eq!(running.event(), JournalEvent::Committed(CommitNo(1)));
 }
 
 #[test]
