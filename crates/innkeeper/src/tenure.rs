@@ -8,12 +8,16 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use innkeeper_process::system::since_boot;
 use innkeeper_protocol::record::store::Tenure;
 use tokio::sync::watch;
 
 /// How often it looks. A machine that was asleep ends its old agents within
 /// this when it wakes up.
 const LOOK: Duration = Duration::from_millis(250);
+
+/// A deadline that differs by less is the same.
+const MOVED: Duration = Duration::from_millis(20);
 
 /// A host's hold on its store.
 pub(crate) struct Tenancy {
@@ -44,8 +48,10 @@ impl Tenancy {
                 .name("tenure".to_owned())
                 .spawn(move || {
                     let mut stop = Some(stop);
+                    let mut told = Duration::ZERO;
                     loop {
                         let left = tenure.left();
+                        let end = since_boot() + left;
                         let Some(state) = state.upgrade() else {
                             break;
                         };
@@ -65,7 +71,11 @@ impl Tenancy {
                             state.send_replace(State::Over);
                             return;
                         }
-                        innkeeper_process::set_deadline(Some(left));
+                        // Each time costs the warden two processes.
+                        if end.abs_diff(told) > MOVED {
+                            innkeeper_process::set_deadline(Some(left));
+                            told = end;
+                        }
                         drop(state);
                         thread::sleep(left.min(LOOK));
                     }

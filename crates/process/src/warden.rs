@@ -31,6 +31,12 @@ without() {
         [ "$other" = "$1" ] || others="$others $other"
     done
 }
+# What is ignored above is ignored by the timer, too, so it is told by another
+# signal. It ends its sleep first, which would go on without it.
+stop_timer() {
+    [ -z "$timer" ] || { kill -s USR1 "$timer"; wait "$timer"; }
+    timer=
+}
 # Jobs of a shell are in groups of their own. Behind the name of a process, which
 # may hold anything, stand its state, its parent, its group and its session.
 members() {
@@ -51,20 +57,25 @@ while :; do
         watch-session) sessions="$sessions $id" ;;
         forget-session) without "$id" "$sessions"; sessions=$others ;;
         deadline-in)
-            [ -z "$timer" ] || kill "$timer"
-            { sleep "$id" && kill -s ALRM "$$"; } &
+            stop_timer
+            [ "$id" != 0.000 ] || { over=1; continue; }
+            {
+                before=$!
+                trap '[ "$!" = "$before" ] || { kill -s KILL "$!"; wait "$!"; }; exit' USR1
+                sleep "$id" &
+                wait "$!" && kill -s ALRM "$$"
+            } &
             timer=$! ;;
-        deadline-none)
-            [ -z "$timer" ] || kill "$timer"
-            timer= ;;
+        deadline-none) stop_timer ;;
         esac
     done
     [ -n "$over" ] || break
-    over= timer=
+    stop_timer
+    over=
     for group in $groups $sessions; do kill -s KILL -- "-$group"; done
     for pid in $(members); do kill -s KILL "$pid"; done
 done
-[ -z "$timer" ] || kill "$timer"
+stop_timer
 [ -n "$groups$sessions" ] || exit 0
 for group in $groups; do kill -s TERM -- "-$group"; done
 for session in $sessions; do kill -s HUP -- "-$session"; done
@@ -147,4 +158,59 @@ fn start() -> Option<Mutex<ChildStdin>> {
         .ok()?;
     // It is not waited for: it ends after the host.
     child.stdin.take().map(Mutex::new)
+}
+
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests {
+    use std::fs;
+    use std::io::Write as _;
+    use std::os::unix::process::CommandExt as _;
+    use std::process::{Command, Stdio};
+    use std::time::{Duration, Instant};
+
+    use super::SCRIPT;
+
+    /// What sleeps in a process group.
+    fn sleeping(group: u32) -> Vec<String> {
+        let processes = fs::read_dir("/proc").unwrap().flatten();
+        let words = processes.filter_map(|process| {
+            let stat = fs::read_to_string(process.path().join("stat")).ok()?;
+            let (_, rest) = stat.rsplit_once(") ")?;
+            let of: u32 = rest.split(' ').nth(2)?.parse().ok()?;
+            let words = fs::read_to_string(process.path().join("cmdline")).ok()?;
+            let is_asleep = of == group && words.starts_with("sleep\0");
+            is_asleep.then(|| words.trim_end_matches('\0').replace('\0', " "))
+        });
+        words.collect()
+    }
+
+    #[test]
+    fn a_deadline_that_was_moved_on_is_waited_for_no_longer() {
+        for shell in ["sh", "bash"] {
+            let warden = Command::new(shell)
+                .args(["-c", SCRIPT, "innkeeper-warden"])
+                .stdin(Stdio::piped())
+                .stderr(Stdio::null())
+                .process_group(0)
+                .spawn();
+            let Ok(mut warden) = warden else {
+                eprintln!("SKIPPED: there is no {shell}");
+                continue;
+            };
+            let mut input = warden.stdin.take().unwrap();
+            for left in ["3600.000"; 20].iter().chain(&["7200.000"]) {
+                writeln!(input, "deadline in {left}").unwrap();
+            }
+            let began = Instant::now();
+            let mut asleep = Vec::new();
+            while asleep != ["sleep 7200.000"] {
+                assert!(began.elapsed() < Duration::from_secs(60), "{asleep:?}");
+                asleep = sleeping(warden.id());
+            }
+            drop(input);
+            warden.wait().unwrap();
+            assert_eq!(sleeping(warden.id()), [""; 0]);
+        }
+    }
 }

@@ -32,5 +32,56 @@ impl Terms {
     }
 }
 
+/// The longest lease that there is.
+const LONGEST: Duration = Duration::from_secs(600);
+
+/// By how much the clocks of a host and of the database may go apart within a
+/// lease.
+const APART: Duration = Duration::from_secs(1);
+
+/// What a host that stands by has seen of another one's lease, by its own clock:
+/// the database's may be set back, and then a lease would last for ever.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    last: Option<Sighting>,
+    /// How long leases last here, as far as it is known.
+    length: Duration,
+}
+
+#[derive(Debug)]
+struct Sighting {
+    /// It changes with every renewal.
+    stamp: String,
+    ends: Duration,
+}
+
+impl Watch {
+    /// By a host whose own lease would last so long.
+    pub(crate) fn new(length: Duration) -> Self {
+        Self { last: None, length }
+    }
+
+    /// Whether a lease that has so much left, as the database says now, has run
+    /// out all the same: nobody has renewed it for as long as it lasts.
+    pub(crate) fn has_run_out(&mut self, stamp: &str, left: Duration, now: Duration) -> bool {
+        match &self.last {
+            Some(seen) if seen.stamp == stamp => now > seen.ends + APART,
+            Some(_) | None => {
+                let lasts = match left > LONGEST {
+                    // The clock was set back before anybody has looked.
+                    true => self.length,
+                    false => left,
+                };
+                self.length = self.length.max(lasts);
+                self.last = Some(Sighting {
+                    stamp: stamp.to_owned(),
+                    ends: now + lasts,
+                });
+                false
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 pub(crate) mod tests;

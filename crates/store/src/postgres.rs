@@ -16,6 +16,7 @@ use innkeeper_protocol::record::store::{
 use innkeeper_protocol::record::{Boot, StoreBatch};
 use innkeeper_protocol::{ChannelUri, Timestamp};
 
+use crate::lease::Watch;
 use crate::sequence::Sequence;
 use crate::sqlite::aside;
 use crate::sqlite::bookmark::Bookmark;
@@ -24,7 +25,7 @@ use crate::{StoreError, StoreOptions, Writer};
 use attempt::Attempts;
 use boot::Life;
 use connection::{Driver, Manners};
-use lease::{FENCED, LOOK, LOOK_AND_WAIT, Seen, Terms};
+use lease::{FENCED, LOOK_AND_STAMP, LOOK_AND_WAIT, Seen, Terms};
 
 mod address;
 mod attempt;
@@ -97,6 +98,7 @@ pub struct Candidate {
     connection: Option<Connection>,
     owner: String,
     terms: Option<(Terms, u64)>,
+    watch: Watch,
     claim: Claim,
 }
 
@@ -107,6 +109,7 @@ impl Candidate {
         Ok(Self {
             driver: Driver::start()?,
             address: address.clone(),
+            watch: Watch::new(options.lease),
             options,
             connection: None,
             owner: random_name()?,
@@ -128,26 +131,38 @@ impl Candidate {
             None => {
                 let manners = manners(self.options.lease);
                 let connection = Connection::open(&self.driver, &self.address, manners)?;
+                connection.is_a_session()?;
                 schema::prepare(&connection, &self.address.schema)?;
                 connection
             }
         };
-        let sent = since_boot();
-        let take = Terms::take(&self.owner, self.options.lease, &self.options.advertise);
-        let taken = connection.query(take.sql, take.values)?;
-        let holder = match taken.first() {
-            Some(row) => {
-                let seen = Seen::of(row)?;
-                let terms = Terms::taken(&seen, &self.owner, self.options.lease, sent);
-                self.terms = Some((terms, seen.commits));
-                None
+        let (owner, length) = (&self.owner, self.options.lease);
+        let address = &self.options.advertise;
+        let mut holder = None;
+        let take = Terms::take(owner, length, address);
+        self.terms = taken(&mut connection, owner, length, take)?;
+        if self.terms.is_none() {
+            let rows = connection.query(LOOK_AND_STAMP, Vec::new())?;
+            let Some(row) = rows.first() else {
+                return Err(PostgresError::Lost("the lease was removed".to_owned()));
+            };
+            let (seen, stamp): (Seen, &str) = (Seen::of(row)?, get(row, 5)?);
+            // Somebody has to take it who can use what is stored.
+            if seen.left.is_zero() {
+                schema::usable(&mut connection)?;
             }
-            None => {
-                let rows = connection.query(LOOK, Vec::new())?;
-                let seen = rows.first().map(Seen::of).transpose()?;
-                seen.map(Holder::from)
+            if self.watch.has_run_out(stamp, seen.left, since_boot()) {
+                tracing::warn!(
+                    "the lease on the database was not renewed for as long as it lasts, and the \
+                     database says that it is valid; its clock was set back"
+                );
+                let take = Terms::take_unmoved(owner, length, address, stamp);
+                self.terms = taken(&mut connection, owner, length, take)?;
             }
-        };
+            if self.terms.is_none() {
+                holder = Some(Holder::from(seen));
+            }
+        }
         self.connection = Some(connection);
         Ok(holder)
     }
@@ -517,13 +532,34 @@ impl Store for PostgresStore {
 
 /// Looks into a database, whether or not a host runs on it.
 pub fn open_postgres_read_only(address: &PostgresAddress) -> Result<PostgresReader, PostgresError> {
-    let reading = Manners {
+    let driver = Driver::start()?;
+    let writing = Manners {
         call: READING,
-        reads_only: true,
+        reads_only: false,
     };
-    let reader = PostgresReader::over(&Driver::start()?, address, reading);
+    // Before anything is set that a pooler would leave to others.
+    Connection::open(&driver, address, writing)?.is_a_session()?;
+    let reading = Manners {
+        reads_only: true,
+        ..writing
+    };
+    let reader = PostgresReader::over(&driver, address, reading);
     reader.read(|db| schema::check(db, &address.schema))?;
     Ok(reader)
+}
+
+/// The terms of a lease, if a statement takes it, and how many commits there
+/// have been.
+fn taken(
+    connection: &mut Connection,
+    owner: &str,
+    length: Duration,
+    take: Said,
+) -> Result<Option<(Terms, u64)>, PostgresError> {
+    let sent = since_boot();
+    let rows = connection.query(take.sql, take.values)?;
+    let seen = rows.first().map(Seen::of).transpose()?;
+    Ok(seen.map(|seen| (Terms::taken(&seen, owner, length, sent), seen.commits)))
 }
 
 /// A call that takes longer than this has failed: what is left of the lease

@@ -137,6 +137,9 @@ fn may_pass(error: &PostgresError) -> bool {
         PostgresError::Store(_)
         | PostgresError::Address(_)
         | PostgresError::Untrusted { .. }
+        | PostgresError::Pooled { .. }
+        | PostgresError::NoPassword { .. }
+        | PostgresError::Denied(_)
         | PostgresError::Newer { .. }
         | PostgresError::Missing { .. }
         | PostgresError::Lost(_)

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::Terms;
+use super::{LONGEST, Terms, Watch};
 
 const LENGTH: u64 = 10_000;
 const TICK: u64 = 50;
@@ -390,4 +390,29 @@ fn nothing_told_is_lost_or_doubled_and_no_two_agents_run_wherever_a_host_is_paus
             }
         }
     }
+}
+
+#[test]
+fn a_lease_that_nobody_renews_runs_out_even_if_the_database_says_that_it_lasts() {
+    let seconds = Duration::from_secs;
+    let hour = seconds(3_600);
+    let mut watch = Watch::new(seconds(5));
+    assert!(!watch.has_run_out("1", seconds(10), seconds(100)));
+    // The clock of the database was set back by an hour.
+    for now in [105, 110, 111] {
+        assert!(!watch.has_run_out("1", hour, seconds(now)), "{now}");
+    }
+    assert!(watch.has_run_out("1", hour, seconds(112)));
+    // One that is renewed does not, however little was left.
+    for now in 113..200 {
+        assert!(!watch.has_run_out(&now.to_string(), seconds(0), seconds(now)));
+    }
+    // One that was renewed once more lasts as long as any that was seen.
+    assert!(!watch.has_run_out("2", hour, seconds(200)));
+    assert!(!watch.has_run_out("2", hour, seconds(211)));
+    assert!(watch.has_run_out("2", hour, seconds(212)));
+    // Leases last up to ten minutes.
+    assert!(!watch.has_run_out("3", LONGEST, seconds(300)));
+    assert!(!watch.has_run_out("3", LONGEST, seconds(901)));
+    assert!(watch.has_run_out("3", LONGEST, seconds(902)));
 }

@@ -127,10 +127,69 @@ impl PostgresAddress {
         })
     }
 
+    /// Each server that is named, by itself and in order: how long one of them
+    /// may take is for whoever connects to say.
+    pub(super) fn servers(&self) -> Vec<Config> {
+        let (all, hosts) = (&self.config, self.config.get_hosts());
+        match hosts {
+            [] | [_] => vec![all.clone()],
+            [..] => (0..hosts.len()).map(|at| server(all, at)).collect(),
+        }
+    }
+
     /// The password, wherever it came from: others are not to be given it.
     pub fn password(&self) -> Option<&str> {
         self.password.as_deref()
     }
+}
+
+/// One of several servers, with all that is said of every one of them.
+fn server(all: &Config, at: usize) -> Config {
+    let mut one = Config::new();
+    match all.get_hosts().get(at) {
+        Some(Host::Tcp(name)) => one.host(name),
+        Some(Host::Unix(path)) => one.host_path(path),
+        None => &mut one,
+    };
+    if let Some(address) = all.get_hostaddrs().get(at) {
+        one.hostaddr(*address);
+    }
+    // One port is that of all.
+    let ports = all.get_ports();
+    if let Some(port) = ports.get(at).or(ports.first()) {
+        one.port(*port);
+    }
+    if let Some(user) = all.get_user() {
+        one.user(user);
+    }
+    if let Some(password) = all.get_password() {
+        one.password(password);
+    }
+    if let Some(name) = all.get_dbname() {
+        one.dbname(name);
+    }
+    if let Some(name) = all.get_application_name() {
+        one.application_name(name);
+    }
+    if let Some(most) = all.get_connect_timeout() {
+        one.connect_timeout(*most);
+    }
+    if let Some(most) = all.get_tcp_user_timeout() {
+        one.tcp_user_timeout(*most);
+    }
+    one.keepalives(all.get_keepalives());
+    one.keepalives_idle(all.get_keepalives_idle());
+    if let Some(interval) = all.get_keepalives_interval() {
+        one.keepalives_interval(interval);
+    }
+    if let Some(retries) = all.get_keepalives_retries() {
+        one.keepalives_retries(retries);
+    }
+    one.ssl_mode(all.get_ssl_mode());
+    one.ssl_negotiation(all.get_ssl_negotiation());
+    one.channel_binding(all.get_channel_binding());
+    one.target_session_attrs(all.get_target_session_attrs());
+    one
 }
 
 /// Whether something is meant to be such an address.
@@ -423,5 +482,37 @@ mod tests {
                 "{text}"
             );
         }
+    }
+
+    #[test]
+    fn each_of_several_servers_is_known_by_itself_with_what_is_said_of_all() {
+        let text = "postgres://ann:pw@one:5433,two/house?schema=own&connect_timeout=3";
+        for (text, ports) in [
+            (text.to_owned(), [Some(5433), Some(5432)]),
+            (
+                text.replace("one:5433,two", "one,two:5434"),
+                [Some(5432), Some(5434)],
+            ),
+        ] {
+            let servers = parsed(&text, &[]).unwrap().servers();
+            let found: Vec<_> = servers.iter().map(|one| one.get_hosts().to_vec()).collect();
+            let named = ["one", "two"].map(|name| vec![Host::Tcp(name.to_owned())]);
+            assert_eq!(found, named);
+            for (server, port) in servers.iter().zip(ports) {
+                assert_eq!(server.get_ports().first().copied(), port, "{text}");
+                let all = parsed(&text, &[]).unwrap().config;
+                assert_eq!(server.get_user(), all.get_user());
+                assert_eq!(server.get_password(), all.get_password());
+                assert_eq!(server.get_dbname(), all.get_dbname());
+                assert_eq!(server.get_application_name(), all.get_application_name());
+                assert_eq!(server.get_connect_timeout(), all.get_connect_timeout());
+                assert_eq!(server.get_ssl_mode(), all.get_ssl_mode());
+                assert_eq!(
+                    server.get_target_session_attrs(),
+                    TargetSessionAttrs::ReadWrite
+                );
+            }
+        }
+        assert_eq!(parsed("postgres:///d", &[]).unwrap().servers().len(), 1);
     }
 }

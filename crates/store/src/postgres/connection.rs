@@ -13,7 +13,7 @@ use futures_util::future::{poll_fn, ready};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{Client, Row, Statement};
+use tokio_postgres::{Client, Row, SimpleQueryMessage, Statement};
 
 use super::address::PostgresAddress;
 use super::error::PostgresError;
@@ -21,6 +21,9 @@ use super::error::PostgresError;
 /// A value of more bytes than this is not even tried: the database takes less
 /// than a gigabyte in one message.
 pub(super) const MOST_BYTES: usize = 900 * 1024 * 1024;
+
+/// How long one of several servers has at least to let somebody in.
+const SHORTEST_TRY: Duration = Duration::from_secs(1);
 
 /// The thread on which all connections of a store run.
 #[derive(Debug)]
@@ -159,7 +162,7 @@ pub(crate) struct Connection {
     address: PostgresAddress,
     client: Client,
     prepared: HashMap<&'static str, Statement>,
-    call: Duration,
+    manners: Manners,
 }
 
 impl std::fmt::Debug for Connection {
@@ -181,30 +184,80 @@ impl Connection {
             "SET search_path TO {}; SET statement_timeout TO {millis}; \
              SET lock_timeout TO {millis}; \
              SET idle_in_transaction_session_timeout TO {millis}; \
+             SET idle_session_timeout TO 0; \
+             SELECT set_config(name, '0', false) FROM pg_settings \
+                 WHERE name = 'transaction_timeout'; \
              SET client_min_messages TO error; SET bytea_output TO hex;",
             address.schema
         );
         if manners.reads_only {
             set_up.push_str("SET default_transaction_read_only TO on;");
         }
-        let connected = async {
-            let (client, connection) = address.config.connect(address.tls.clone()).await?;
-            driver.handle.spawn(async move {
-                if let Err(error) = connection.await {
-                    tracing::debug!(%error, "a connection to the database ended");
+        let servers = address.servers();
+        // One that does not answer must leave time for the others.
+        let most = manners.call / u32::try_from(servers.len()).unwrap_or(u32::MAX).max(1);
+        let most = most.max(SHORTEST_TRY);
+        let mut failed: Option<PostgresError> = None;
+        for server in servers {
+            let connected = async {
+                let (client, connection) = server.connect(address.tls.clone()).await?;
+                driver.handle.spawn(async move {
+                    if let Err(error) = connection.await {
+                        tracing::debug!(%error, "a connection to the database ended");
+                    }
+                });
+                client.batch_execute(&set_up).await?;
+                Ok(client)
+            };
+            match driver.wait(address, most, connected) {
+                Ok(client) => {
+                    return Ok(Self {
+                        driver: Arc::clone(driver),
+                        address: address.clone(),
+                        client,
+                        prepared: HashMap::new(),
+                        manners,
+                    });
                 }
-            });
-            client.batch_execute(&set_up).await?;
-            Ok(client)
-        };
-        let client = driver.wait(address, manners.call, connected)?;
-        Ok(Self {
-            driver: Arc::clone(driver),
-            address: address.clone(),
-            client,
-            prepared: HashMap::new(),
-            call: manners.call,
-        })
+                Err(error) => {
+                    failed = Some(match failed {
+                        Some(before) => before.and_then(error),
+                        None => error,
+                    });
+                }
+            }
+        }
+        Err(failed.unwrap_or_else(|| PostgresError::Address("it names no host".to_owned())))
+    }
+
+    /// Fails if a pooler gives each transaction another session, or several
+    /// connections the same: what is set for a session, and prepared in it,
+    /// would be gone or another's.
+    pub(super) fn is_a_session(&self) -> Result<(), PostgresError> {
+        let other = Self::open(&self.driver, &self.address, self.manners)?;
+        let mine = self.process()?;
+        other.batch("BEGIN")?;
+        let is_shared = other.process()? == mine || self.process()? != mine;
+        // Whatever comes of it: it is closed now.
+        let _ = other.batch("ROLLBACK");
+        match is_shared {
+            true => Err(PostgresError::Pooled {
+                place: self.address.place.clone(),
+            }),
+            false => Ok(()),
+        }
+    }
+
+    /// Who answers: the server, and its process for this session.
+    fn process(&self) -> Result<Option<[String; 2]>, PostgresError> {
+        let asked = self
+            .client
+            .simple_query("SELECT pg_postmaster_start_time(), pg_backend_pid()");
+        let answer = self.driver.wait(&self.address, self.manners.call, asked)?;
+        Ok(answer.iter().find_map(|message| match message {
+            SimpleQueryMessage::Row(row) => Some([row.get(0)?.to_owned(), row.get(1)?.to_owned()]),
+            _ => None,
+        }))
     }
 
     pub(super) fn is_closed(&self) -> bool {
@@ -214,7 +267,7 @@ impl Connection {
     /// Statements that take no values, one after the other.
     pub(super) fn batch(&self, sql: &str) -> Result<(), PostgresError> {
         let done = self.client.batch_execute(sql);
-        self.driver.wait(&self.address, self.call, done)
+        self.driver.wait(&self.address, self.manners.call, done)
     }
 
     pub(crate) fn query(
@@ -308,7 +361,7 @@ impl Connection {
             }
             Ok(rows)
         };
-        let rows = self.driver.wait(&self.address, self.call, answered);
+        let rows = self.driver.wait(&self.address, self.manners.call, answered);
         if rows.is_err() && !is_said.get() && before.is_some() {
             // If that fails as well, so does all that follows.
             let _ = self.batch("ROLLBACK");
@@ -322,7 +375,9 @@ impl Connection {
                 continue;
             }
             let statement = self.client.prepare(one.sql);
-            let statement = self.driver.wait(&self.address, self.call, statement)?;
+            let statement = self
+                .driver
+                .wait(&self.address, self.manners.call, statement)?;
             self.prepared.insert(one.sql, statement);
         }
         Ok(())

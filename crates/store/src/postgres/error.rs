@@ -41,6 +41,25 @@ pub enum PostgresError {
     )]
     Untrusted { place: String, reason: String },
 
+    #[error(
+        "the database {place} is behind a pooler that gives each transaction another session, and \
+         the host needs one of its own; set the pooler to session pooling, or go around it"
+    )]
+    Pooled { place: String },
+
+    #[error(
+        "the database {place} wants a password, and there is none for it; put one into PGPASSWORD, \
+         or a line host:port:database:user:password into ~/.pgpass, which only you may be able to \
+         read (chmod 600)"
+    )]
+    NoPassword { place: String },
+
+    #[error(
+        "the user of the database lacks a right ({0}); make that user the owner of the database, or \
+         of the schema that the address names"
+    )]
+    Denied(String),
+
     #[error("the disk of the database is full ({0}); free some space there")]
     Full(String),
 
@@ -81,6 +100,19 @@ impl PostgresError {
             let (code, message) = (reported.code().code().to_owned(), reported.message());
             return match *reported.code() {
                 SqlState::DISK_FULL => Self::Full(message.to_owned()),
+                SqlState::INSUFFICIENT_PRIVILEGE => Self::Denied(message.to_owned()),
+                // It starts, or ends.
+                SqlState::CANNOT_CONNECT_NOW => Self::Away {
+                    place: place.to_owned(),
+                    reason: message.to_owned(),
+                },
+                // What this session has prepared is not there, or something is
+                // that it has not.
+                SqlState::INVALID_SQL_STATEMENT_NAME | SqlState::DUPLICATE_PSTATEMENT => {
+                    Self::Pooled {
+                        place: place.to_owned(),
+                    }
+                }
                 _ => Self::Reported {
                     code,
                     message: message.to_owned(),
@@ -99,15 +131,34 @@ impl PostgresError {
             if let Some(refused) = tls::refusal(cause) {
                 return Self::Untrusted {
                     place: place.to_owned(),
-                    reason: refused.to_string(),
+                    reason: tls::explained(refused),
                 };
             }
             reason = format!("{reason}: {cause}");
             source = cause.source();
         }
-        Self::Away {
-            place: place.to_owned(),
-            reason,
+        let place = place.to_owned();
+        match reason.ends_with("password missing") {
+            true => Self::NoPassword { place },
+            false => Self::Away { place, reason },
+        }
+    }
+
+    /// One server failed like this, and then the next one otherwise: what can
+    /// be mended is said rather than that one cannot be reached.
+    pub(super) fn and_then(self, next: Self) -> Self {
+        match (self, next) {
+            (
+                Self::Away { place, reason },
+                Self::Away {
+                    reason: another, ..
+                },
+            ) if reason != another => Self::Away {
+                place,
+                reason: format!("{reason}; {another}"),
+            },
+            (Self::Away { .. } | Self::Silent { .. }, next) => next,
+            (first, _) => first,
         }
     }
 
@@ -121,6 +172,9 @@ impl PostgresError {
             | Self::Away { .. }
             | Self::Silent { .. }
             | Self::Untrusted { .. }
+            | Self::Pooled { .. }
+            | Self::NoPassword { .. }
+            | Self::Denied(_)
             | Self::Newer { .. }
             | Self::Missing { .. }
             | Self::Lost(_)
@@ -145,6 +199,9 @@ impl PostgresError {
             | Self::Away { .. }
             | Self::Silent { .. }
             | Self::Untrusted { .. }
+            | Self::Pooled { .. }
+            | Self::NoPassword { .. }
+            | Self::Denied(_)
             | Self::Full(_)
             | Self::Newer { .. }
             | Self::Missing { .. }

@@ -18,6 +18,7 @@ use tokio_postgres::Row;
 use super::connection::{Said, Value};
 use super::error::PostgresError;
 use super::reader::get;
+use super::schema::VERSION;
 use crate::lease::Terms as Times;
 
 /// The code of the error by which a fence fails: a division by zero.
@@ -27,6 +28,12 @@ pub(super) const FENCED: &str = "22012";
 /// be subtracted.
 pub(super) const LOOK: &str = "SELECT life, owner, commits, address,
          greatest(0, extract(epoch FROM greatest(until, now()) - clock_timestamp()) * 1000)::bigint
+     FROM lease";
+
+/// The same, and behind it a stamp that changes whenever the row does.
+pub(super) const LOOK_AND_STAMP: &str = "SELECT life, owner, commits, address,
+         greatest(0, extract(epoch FROM greatest(until, now()) - clock_timestamp()) * 1000)::bigint,
+         xmin::text
      FROM lease";
 
 /// Waits for whoever writes it at this moment.
@@ -71,18 +78,34 @@ pub(super) struct Terms {
 }
 
 impl Terms {
-    /// Takes the lease if nobody has it, for an owner of that name.
+    /// Takes the lease if nobody has it, for an owner of that name. Whoever could
+    /// not use what is stored leaves it to others.
     pub(super) fn take(owner: &str, length: Duration, address: &str) -> Said {
         Said {
             sql: "UPDATE lease SET life = life + 1, owner = $1, address = $3,
                       until = clock_timestamp() + $2::bigint * interval '1 millisecond'
-                  WHERE owner IS NULL OR until < clock_timestamp()
+                  WHERE version <= $4 AND (owner IS NULL OR until < clock_timestamp())
                   RETURNING life, owner, commits, address, 0::bigint",
             values: vec![
                 Value::Text(owner.to_owned()),
                 millis(length),
                 Value::Text(address.to_owned()),
+                Value::Int(VERSION),
             ],
+        }
+    }
+
+    /// Takes it although the database says that it lasts: its row is the one
+    /// with this stamp, and was that for as long as it lasted.
+    pub(super) fn take_unmoved(owner: &str, length: Duration, address: &str, stamp: &str) -> Said {
+        let mut values = Self::take(owner, length, address).values;
+        values.push(Value::Text(stamp.to_owned()));
+        Said {
+            sql: "UPDATE lease SET life = life + 1, owner = $1, address = $3,
+                      until = clock_timestamp() + $2::bigint * interval '1 millisecond'
+                  WHERE version <= $4 AND xmin::text = $5
+                  RETURNING life, owner, commits, address, 0::bigint",
+            values,
         }
     }
 
@@ -98,9 +121,9 @@ impl Terms {
         }
     }
 
-    /// Renews the lease, and fails if it is another's. Renewals and commits go
-    /// over two connections: one that was made before the address was known, and
-    /// comes late, must not take the address back.
+    /// Renews the lease, and fails if it is another's. One that was made before
+    /// the address was known does not take the address back, however late it
+    /// comes.
     pub(super) fn fence(&self) -> Said {
         Said {
             sql: "WITH held AS (

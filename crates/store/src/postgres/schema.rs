@@ -16,7 +16,7 @@ const STEPS: &[&str] = &[
 ];
 
 /// The version of a database that this release writes.
-const VERSION: i64 = STEPS.len() as i64;
+pub(super) const VERSION: i64 = STEPS.len() as i64;
 
 /// Makes the schema with the lease in it, if there is none. Whoever may not
 /// make schemas can have it made by somebody else.
@@ -49,11 +49,7 @@ pub(super) fn migrate(
     connection: &mut Connection,
     terms: &lease::Terms,
 ) -> Result<(), PostgresError> {
-    let found = version(connection)?;
-    if found > VERSION {
-        let known = VERSION;
-        return Err(PostgresError::Newer { found, known });
-    }
+    let found = usable(connection)?;
     for (number, step) in (1..).zip(STEPS) {
         if number <= found {
             continue;
@@ -72,6 +68,18 @@ pub(super) fn migrate(
         connection.batch("COMMIT")?;
     }
     Ok(())
+}
+
+/// The version of a database that this release can use.
+pub(super) fn usable(connection: &mut Connection) -> Result<i64, PostgresError> {
+    let found = version(connection)?;
+    match found > VERSION {
+        true => Err(PostgresError::Newer {
+            found,
+            known: VERSION,
+        }),
+        false => Ok(found),
+    }
 }
 
 /// Makes sure that the database can be read as it is.

@@ -72,6 +72,17 @@ pub(super) fn refusal<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Certif
     }
 }
 
+/// The same for people.
+pub(super) fn explained(refused: &CertificateError) -> String {
+    let said = refused.to_string();
+    match said.contains("CaUsedAsEndEntity") {
+        true => "it is that of an authority, as `openssl req -x509` makes it; make one with \
+                 `-addext basicConstraints=critical,CA:FALSE`"
+            .to_owned(),
+        false => said,
+    }
+}
+
 impl<S> MakeTlsConnect<S> for Tls
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,

@@ -2,10 +2,11 @@
 
 use innkeeper_protocol::record::StoreBatch;
 use innkeeper_protocol::record::store::Store;
+use innkeeper_store::Candidate;
 use innkeeper_store_conformance::Opening;
 use innkeeper_store_conformance::records::{batch, log_of, reserve, title};
 
-use crate::common::{House, cluster, is_there};
+use crate::common::{House, address, cluster, is_there};
 
 fn said(seq: u64) -> StoreBatch {
     batch([title(seq, "ahp-root://", &seq.to_string())])
@@ -49,6 +50,51 @@ fn a_host_that_was_overtaken_stores_nothing_more() {
         .map(|entry| entry.last.get())
         .collect();
     assert_eq!(stored, [1, 11]);
+}
+
+#[test]
+fn a_host_leaves_the_lease_of_a_newer_database_to_those_who_can_use_it() {
+    if !is_there() {
+        return;
+    }
+    let mut house = House::new();
+    Box::new(house.open(&Opening::default())).close().unwrap();
+    let schema = &house.schema;
+    cluster().sql(&format!("UPDATE {schema}.lease SET version = 1000"));
+    let dir = tempfile::tempdir().unwrap();
+    let options = crate::common::options(&dir, crate::common::LEASE, &Opening::default());
+    let mut candidate = Candidate::new(&house.address(), options).unwrap();
+    let refused = candidate.take().unwrap_err().to_string();
+    assert!(refused.contains("a newer release"), "{refused}");
+    let taken = cluster().sql(&format!("SELECT owner, life FROM {schema}.lease"));
+    assert_eq!(taken, "|1");
+    // While a newer host works, an older one stands by.
+    cluster().sql(&format!(
+        "UPDATE {schema}.lease SET owner = 'newer', address = 'http://newer',
+             until = clock_timestamp() + interval '1 hour'"
+    ));
+    let holder = candidate.take().unwrap().unwrap();
+    assert_eq!(holder.address, "http://newer");
+}
+
+#[test]
+fn a_user_who_may_not_make_the_schema_is_told_what_to_do() {
+    if !is_there() {
+        return;
+    }
+    let house = House::new();
+    let role = format!("weak_{}", std::process::id());
+    cluster().sql(&format!("CREATE ROLE {role} LOGIN"));
+    let url = cluster().address(&house.schema);
+    let weak = address(&url.replacen("postgres@", &format!("{role}@"), 1));
+    let dir = tempfile::tempdir().unwrap();
+    let options = crate::common::options(&dir, crate::common::LEASE, &Opening::default());
+    let refused = innkeeper_store::PostgresStore::open(&weak, options).unwrap_err();
+    let said = refused.to_string();
+    assert!(
+        said.contains("permission denied") && said.contains("owner"),
+        "{said}"
+    );
 }
 
 #[test]

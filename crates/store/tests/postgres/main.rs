@@ -6,6 +6,7 @@ mod common;
 mod conformance;
 mod faults;
 mod lease;
+mod pooler;
 mod search;
 mod tls;
 mod transfer;

@@ -20,12 +20,18 @@ struct Encrypted {
 impl Encrypted {
     /// Its certificate is for this name, or else for its address.
     fn named(name: Option<&str>) -> Self {
-        let mut cluster = Cluster::start();
         let at = Cluster::own_loopback().to_string();
         let name = name.map_or(at, str::to_owned);
         let certified = rcgen::generate_simple_self_signed([name]).unwrap();
-        let (certificate, key) = (certified.cert.pem(), certified.signing_key.serialize_pem());
-        let authority = cluster.listen_with_tls(&certificate, &key).to_string();
+        Self::with(
+            &certified.cert.pem(),
+            &certified.signing_key.serialize_pem(),
+        )
+    }
+
+    fn with(certificate: &str, key: &str) -> Self {
+        let mut cluster = Cluster::start();
+        let authority = cluster.listen_with_tls(certificate, key).to_string();
         let files = tempfile::tempdir().unwrap();
         fs::write(files.path().join("own.pem"), certificate).unwrap();
         let other = rcgen::generate_simple_self_signed(["other".to_owned()]).unwrap();
@@ -84,6 +90,22 @@ fn a_certificate_of_somebody_else_is_refused_and_the_message_says_what_to_do() {
 }
 
 #[test]
+fn the_certificate_of_an_authority_is_refused_and_the_message_says_how_to_make_another() {
+    if !is_there() {
+        return;
+    }
+    let mut parameters =
+        rcgen::CertificateParams::new([Cluster::own_loopback().to_string()]).unwrap();
+    parameters.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let key = rcgen::KeyPair::generate().unwrap();
+    let certificate = parameters.self_signed(&key).unwrap();
+    let database = Encrypted::with(&certificate.pem(), &key.serialize_pem());
+    let refused = database.opened("sslmode=require&sslrootcert=FILES/own.pem");
+    let said = refused.unwrap_err().to_string();
+    assert!(said.contains("CA:FALSE"), "{said}");
+}
+
+#[test]
 fn a_certificate_for_another_name_is_refused() {
     if !is_there() {
         return;
@@ -121,4 +143,7 @@ fn a_password_is_bound_to_the_certificate_where_that_is_asked_for() {
         let said = refused.unwrap_err().to_string();
         assert!(said.contains("password authentication failed"), "{said}");
     }
+    let refused = database.opened("sslmode=require&sslrootcert=FILES/own.pem");
+    let said = refused.unwrap_err().to_string();
+    assert!(said.contains(".pgpass"), "{said}");
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use innkeeper_store_conformance::cluster::{Cluster, is_there};
 
-use super::{FENCED, LOOK_AND_WAIT, Seen, Terms};
+use super::{FENCED, LOOK_AND_STAMP, LOOK_AND_WAIT, Seen, Terms, get};
 use crate::lease::tests::{Answer, Asked, Database};
 use crate::postgres::connection::{Connection, Driver, Manners, Said, Value};
 use crate::postgres::{PostgresAddress, PostgresError, schema};
@@ -194,4 +194,35 @@ fn a_renewal_that_comes_late_does_not_take_the_address_back() {
     }
     let rows = cluster.sql("SELECT address FROM house.lease");
     assert_eq!(rows, "http://one/");
+}
+
+#[test]
+fn a_lease_that_was_not_renewed_can_be_taken_and_one_that_was_cannot() {
+    if !is_there() {
+        return;
+    }
+    let cluster = Cluster::start();
+    let mut real = Real::on(&cluster);
+    let Answer::Taken { life, .. } = real.take(0) else {
+        panic!("nobody has it");
+    };
+    let stamp = |real: &mut Real| -> String {
+        let rows = real.connection.query(LOOK_AND_STAMP, Vec::new()).unwrap();
+        get(&rows[0], 5).unwrap()
+    };
+    let take = |real: &mut Real, stamp: &str| {
+        let take = Terms::take_unmoved(HOSTS[1], Duration::from_secs(3_600), "", stamp);
+        !real
+            .connection
+            .query(take.sql, take.values)
+            .unwrap()
+            .is_empty()
+    };
+    let seen = stamp(&mut real);
+    assert_eq!(real.ask(0, Asked::Renew { life }), Answer::Done);
+    assert!(!take(&mut real, &seen));
+    assert_eq!(real.take(1), Answer::Refused);
+    let seen = stamp(&mut real);
+    assert!(take(&mut real, &seen));
+    assert_eq!(real.ask(0, Asked::Renew { life }), Answer::Refused);
 }
