@@ -25,6 +25,7 @@ mod gc;
 mod life;
 mod log_file;
 mod logging;
+mod logs;
 mod manual;
 mod migrate;
 mod place;
@@ -49,9 +50,26 @@ pub(crate) use logging::{LogDefaults, LogFormat};
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 
+const EXAMPLES: &str = "\
+Examples:
+  innkeeper up                  Start the host in the background
+  innkeeper open                Open the web client
+  innkeeper run \"Fix the test\"  Run one turn in the terminal
+  innkeeper agents              See which agents there are
+  innkeeper doctor              Find out what is wrong
+
+Without a command, innkeeper runs the host in the foreground, with the options
+of `innkeeper serve`.";
+
 /// Run AI coding agents and share their sessions with any AHP client.
 #[derive(Debug, Parser)]
-#[command(name = "innkeeper", version, args_conflicts_with_subcommands = true)]
+#[command(
+    name = "innkeeper",
+    version,
+    args_conflicts_with_subcommands = true,
+    after_help = EXAMPLES,
+    mut_args(|arg| arg.hide(true))
+)]
 struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
@@ -76,8 +94,8 @@ enum Command {
     /// Open the web client in a browser
     Open(life::OpenArgs),
     /// Print the host's log
-    Logs(life::LogsArgs),
-    /// Install the host as a service of your user
+    Logs(logs::LogsArgs),
+    /// Run the host as a service, whenever the machine is on
     Service(service::ServiceArgs),
     /// Run one turn and print the answer
     Run(run::RunArgs),
@@ -166,7 +184,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Restart(args) => on_runtime(life::restart(args)),
         Command::Reload(args) => on_runtime(life::reload(args)),
         Command::Open(args) => on_runtime(life::open(args)),
-        Command::Logs(args) => on_runtime(life::logs(args)),
+        Command::Logs(args) => on_runtime(logs::logs(args)),
         Command::Service(args) => on_runtime(service::service(args)),
         Command::Run(args) => on_runtime(run::run(args)),
         Command::Send(args) => on_runtime(steer::send(args)),
@@ -228,12 +246,16 @@ fn complain(message: &str) {
     let _ = io::stderr().write_all(line.as_bytes());
 }
 
+const UNWRITABLE: &str = "standard output cannot be written";
+
 /// Prints to standard output. A reader that has seen enough is not a failure.
 fn print(text: &str) -> Outcome {
     let mut out = io::stdout().lock();
     let printed = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     match printed {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(anyhow::Error::new(error).context(UNWRITABLE).into())
+        }
         Ok(()) | Err(_) => Ok(()),
     }
 }

@@ -33,7 +33,7 @@ pub use hub::Hub;
 #[cfg(not(feature = "terminals"))]
 pub use no_terminals::TerminalService;
 pub use resources::ResourceService;
-pub use resources::place::{uri_of_path, why_not_directory};
+pub use resources::place::{path_of_uri, uri_of_path, why_not_directory};
 pub use terminal_options::{TerminalOptions, TerminalSink};
 #[cfg(feature = "terminals")]
 pub use terminals::{TerminalService, shell_of_user};

@@ -23,7 +23,8 @@ pub(super) const ENVIRONMENT: &str = "export PATH=/opt/node/bin:$PATH \
      NODE_EXTRA_CA_CERTS=/opt/node/certificates.pem npm_config_cache=/tmp/npm; ";
 
 /// What the agent and npm write for themselves, which is not ours to remove.
-pub(super) const OWN_FILES: &str = "rm -rf ~/.claude ~/.claude.json* ~/.npm /tmp/npm /tmp/claude*";
+pub(super) const OWN_FILES: &str = "rm -rf ~/.claude ~/.claude.json* ~/.npm /tmp/npm /tmp/claude* \
+     /tmp/cc-socks /tmp/node-compile-cache";
 
 /// Puts Node with npm into a system. Gives the reason why it cannot.
 pub(super) fn bring_node(root: &Path) -> Result<Option<String>> {

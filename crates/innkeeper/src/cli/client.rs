@@ -24,6 +24,10 @@ const MESSAGE_BYTES: usize = 1 << 30;
 /// How long the opening handshake may take.
 const HANDSHAKE: Duration = Duration::from_secs(20);
 
+/// How long the host may take for an answer. It has shown that it works; where
+/// hundreds of commands ask at once, its disk and git take their time.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
+
 /// The connection to the host ended.
 #[derive(Debug, thiserror::Error)]
 #[error("the connection to the host ended; see `innkeeper logs`, and try again")]
@@ -53,8 +57,8 @@ pub(crate) async fn connect_to(host: &RunningHost) -> Result<Client> {
 
 async fn connect(transport: BoxedTransport) -> Result<Client> {
     let config = ClientConfig {
+        default_request_timeout: Some(PATIENCE),
         subscription_buffer: EVENTS_WAITING,
-        ..ClientConfig::default()
     };
     let client = Client::connect(transport, config)
         .await
@@ -117,4 +121,53 @@ impl Transport for ControlTransport {
 
 fn broken(error: Error) -> TransportError {
     TransportError::Io(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    /// Answers each request after a while.
+    struct Slow {
+        after: Duration,
+        asked: Option<Value>,
+    }
+
+    impl Transport for Slow {
+        async fn send(&mut self, message: TransportMessage) -> Result<(), TransportError> {
+            let text = match message {
+                TransportMessage::Text(text) => text,
+                TransportMessage::Parsed(message) => serde_json::to_string(&message).unwrap(),
+                TransportMessage::Binary(_) => return Ok(()),
+            };
+            self.asked = serde_json::from_str(&text).ok();
+            Ok(())
+        }
+
+        async fn recv(&mut self) -> Result<Option<TransportMessage>, TransportError> {
+            let Some(asked) = self.asked.clone() else {
+                return std::future::pending().await;
+            };
+            tokio::time::sleep(self.after).await;
+            self.asked = None;
+            let result = json!({"protocolVersion": "1.0.0", "serverSeq": 0, "snapshots": []});
+            let answer = json!({"jsonrpc": "2.0", "id": asked["id"], "result": result});
+            Ok(Some(TransportMessage::Text(answer.to_string())))
+        }
+    }
+
+    async fn connected_after(after: Duration) -> Result<Client> {
+        let transport = Slow { after, asked: None };
+        connect(BoxedTransport::new(transport)).await
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_host_that_is_busy_for_minutes_is_waited_for() {
+        connected_after(PATIENCE - Duration::from_secs(1))
+            .await
+            .unwrap();
+        let error = connected_after(PATIENCE * 2).await.err().unwrap();
+        assert!(error.to_string().contains("in time"), "{error}");
+    }
 }

@@ -1,4 +1,4 @@
-//! What a shell completes: sessions, agents and models that there are.
+//! What a shell completes: sessions, agents, models and devices that there are.
 //!
 //! *Invariant*: completing starts nothing, waits for nobody and says nothing of
 //! what is wrong.
@@ -14,7 +14,7 @@ use super::agents::{Finder, Found};
 use super::environment::environment;
 use super::place::PlaceArgs;
 use super::sessions::ids;
-use super::text;
+use super::{text, token};
 
 /// How many sessions are offered, the latest first.
 const MOST_SESSIONS: usize = 100;
@@ -65,6 +65,31 @@ pub(crate) fn agents(current: &OsStr) -> Vec<CompletionCandidate> {
     let fitting = infos.filter(|info| fits(&info.provider));
     fitting
         .map(|info| CompletionCandidate::new(info.provider).help(Some(info.display_name.into())))
+        .collect()
+}
+
+/// The agents that `innkeeper agents install` knows.
+pub(crate) fn installable(current: &OsStr) -> Vec<CompletionCandidate> {
+    let fits = begins(current);
+    let registry = PlaceArgs::of_environment().registry();
+    let rows = registry
+        .as_ref()
+        .map_or(&[][..], |registry| registry.rows());
+    let packaged = rows.iter().filter(|row| row.package().is_some());
+    packaged
+        .filter(|row| fits(row.provider()))
+        .map(|row| CompletionCandidate::new(row.provider()).help(Some(row.name.clone().into())))
+        .collect()
+}
+
+pub(crate) fn devices(current: &OsStr) -> Vec<CompletionCandidate> {
+    let fits = begins(current);
+    let data_dir = PlaceArgs::of_environment().data_dir();
+    let devices = data_dir.and_then(|data_dir| token::load(&data_dir));
+    let names = devices.unwrap_or_default().into_iter().map(|it| it.name);
+    names
+        .filter(|name| fits(name))
+        .map(CompletionCandidate::new)
         .collect()
 }
 

@@ -1,6 +1,7 @@
 //! What the command line asks of a host that runs on the same data directory,
 //! over its control socket: plain HTTP, which needs no token there.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -21,6 +22,9 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// How long a host may take to end.
 const ENDING: Duration = Duration::from_secs(30);
+
+/// How long a host may take from its socket to the file that names it.
+const ANNOUNCING: Duration = Duration::from_secs(2);
 
 /// More than any answer holds.
 const MOST_ANSWERED: usize = 4 * 1024 * 1024;
@@ -46,13 +50,7 @@ impl RunningHost {
         let (pid, socket) = match HostFile::find_in(data_dir) {
             Some(found) if found.stdio => return None,
             Some(found) => (found.pid, found.socket_in(data_dir)),
-            None if !HostFile::is_spoilt_in(data_dir) => return None,
-            // The socket is where it is.
-            None => {
-                let socket = data_dir.join(control_socket::NAME);
-                let pid = holder(data_dir)?;
-                socket.exists().then_some((pid, socket))?
-            }
+            None => unannounced(data_dir)?,
         };
         Some(Self {
             pid,
@@ -130,6 +128,22 @@ impl RunningHost {
         }
         Ok(())
     }
+}
+
+/// A host whose file about itself was spoilt or removed: its socket is where it
+/// is, if somebody listens there.
+fn unannounced(data_dir: &Path) -> Option<(u32, PathBuf)> {
+    let pid = holder(data_dir)?;
+    let socket = data_dir.join(control_socket::NAME);
+    let is_starting = || {
+        let made = fs::metadata(&socket).and_then(|socket| socket.modified());
+        made.is_ok_and(|made| made.elapsed().is_ok_and(|since| since < ANNOUNCING))
+    };
+    if !HostFile::is_spoilt_in(data_dir) && is_starting() {
+        return None;
+    }
+    let listens = std::os::unix::net::UnixStream::connect(&socket).is_ok();
+    listens.then_some((pid, socket))
 }
 
 /// Asks a host that was started by `run` and has nothing to do to end now, so

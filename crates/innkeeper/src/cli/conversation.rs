@@ -3,7 +3,6 @@
 
 use std::collections::VecDeque;
 use std::path::Path;
-use std::time::Duration;
 
 use ahp::ahp_types::actions::{ActionEnvelope, StateAction};
 use ahp::ahp_types::commands::{
@@ -20,11 +19,8 @@ use innkeeper_protocol::newest::ROOT_RESOURCE_URI;
 use innkeeper_workspace::uri_of_path;
 use tokio::sync::mpsc;
 
-use super::client::{ConnectionLost, explained, own_id};
+use super::client::{ConnectionLost, PATIENCE, explained, own_id};
 use super::sessions::ids;
-
-/// How long the host may take to take up what was said, or to refuse it.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) type Events = mpsc::UnboundedReceiver<ActionEnvelope>;
 

@@ -27,9 +27,9 @@ use prompts::{Prompted, is_anybody_there};
 pub(crate) enum Approve {
     /// Every tool call
     All,
-    /// Those that only read
+    /// Tool calls that only read
     Reads,
-    /// None: every request is denied
+    /// No tool call: every request is denied
     None,
 }
 
@@ -257,7 +257,7 @@ fn question_about(call: &ToolCallPendingConfirmationState) -> String {
         let count = |lines: Option<i64>| lines.unwrap_or_default();
         question += &format!(
             "\n  {} (+{} -{})",
-            file.map_or("a file", |side| &side.uri),
+            file.map_or_else(|| "a file".to_owned(), |side| text::place(&side.uri)),
             count(lines.and_then(|diff| diff.added)),
             count(lines.and_then(|diff| diff.removed)),
         );

@@ -1,16 +1,14 @@
-//! `innkeeper up`, `status`, `stop`, `restart`, `reload`, `open` and `logs`: the
-//! host as something that runs in the background.
+//! `innkeeper up`, `status`, `stop`, `restart`, `reload` and `open`: the host as
+//! something that runs in the background.
 
 use std::ffi::OsString;
 use std::io::{IsTerminal as _, Write as _};
-use std::path::PathBuf;
 use std::process::Stdio;
-use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow};
 use clap::Args;
+use innkeeper_store::LOCK_FILE;
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _};
 use tokio::process::Command;
 
 use super::announcement::holder;
@@ -19,13 +17,7 @@ use super::control::{RunningHost, dismiss};
 use super::done::DoneArgs;
 use super::place::PlaceArgs;
 use super::serve::{Kind, Link, ServeArgs, Status};
-use super::{Failure, Outcome, log_file, print, service, text};
-
-/// How often a log is looked at that is followed.
-const LOOK_AGAIN: Duration = Duration::from_millis(200);
-
-/// How much of a log is read at once.
-const PIECE: u64 = 1024 * 1024;
+use super::{Failure, Outcome, print, service, text};
 
 #[derive(Debug, Args)]
 #[command(mut_arg("stdio", |arg| arg.hide(true)), mut_arg("service", |arg| arg.hide(true)))]
@@ -64,20 +56,13 @@ pub(crate) struct OpenArgs {
     place: PlaceArgs,
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct LogsArgs {
-    /// Keep printing new lines
-    #[arg(short, long)]
-    follow: bool,
-    /// Number of lines to print
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 200)]
-    lines: usize,
-    #[command(flatten)]
-    place: PlaceArgs,
-}
-
 fn nothing_runs(place: &PlaceArgs) -> Result<anyhow::Error> {
     let data_dir = place.data_dir()?;
+    // Whoever may not look knows nothing.
+    data_dir.join(LOCK_FILE).try_exists().with_context(|| {
+        let name = data_dir.display();
+        format!("the data directory {name} cannot be used; check its owner and permissions")
+    })?;
     Ok(match holder(&data_dir) {
         Some(pid) => anyhow!(
             "process {pid} uses {}, but accepts no commands",
@@ -162,6 +147,7 @@ pub(crate) async fn status(args: StatusArgs) -> Outcome {
             Some((_, status)) => {
                 let mut value = serde_json::to_value(status)?;
                 value["running"] = true.into();
+                value["arguments"] = without_token(&status.arguments).into();
                 value
             }
             None => json!({"running": false, "dataDir": args.place.data_dir()?}),
@@ -333,70 +319,19 @@ fn opener() -> Option<OsString> {
     chosen.or_else(desktop)
 }
 
-pub(crate) async fn logs(args: LogsArgs) -> Outcome {
-    let data_dir = args.place.data_dir()?;
-    let files = log_file::all_in(&data_dir);
-    if files.is_empty() && !args.follow {
-        return Err(anyhow!(
-            "{} has no log yet; a host writes one when it runs",
-            data_dir.display()
-        )
-        .into());
-    }
-    print(&last_lines(&files, args.lines)?)?;
-    if args.follow {
-        follow(log_file::path_in(&data_dir)).await?;
-    }
-    Ok(())
-}
-
-/// The last lines of files, of which the last one is the newest.
-fn last_lines(files: &[PathBuf], most: usize) -> Result<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for file in files.iter().rev() {
-        if lines.len() >= most {
-            break;
+/// Arguments as they may be shown: a token stays with whoever gave it.
+fn without_token(arguments: &[String]) -> Vec<String> {
+    const FLAG: &str = "--connection-token";
+    let mut is_token = false;
+    let shown = arguments.iter().map(|word| {
+        let hidden = std::mem::replace(&mut is_token, word == FLAG);
+        match word.strip_prefix(FLAG) {
+            Some(rest) if rest.starts_with('=') => format!("{FLAG}=…"),
+            _ if hidden => "…".to_owned(),
+            _ => word.clone(),
         }
-        let text = std::fs::read(file)
-            .with_context(|| format!("the log {} cannot be read", file.display()))?;
-        let text = String::from_utf8_lossy(&text);
-        let left = most - lines.len();
-        lines.extend(text.lines().rev().take(left).map(text::printable));
-    }
-    lines.reverse();
-    Ok(lines.into_iter().map(|line| line + "\n").collect())
-}
-
-/// Prints what is appended to a file, which may be replaced by another.
-async fn follow(path: PathBuf) -> Outcome {
-    use std::os::unix::fs::MetadataExt as _;
-    let (mut inode, mut place) = match tokio::fs::metadata(&path).await {
-        Ok(found) => (found.ino(), found.len()),
-        Err(_) => (0, 0),
-    };
-    loop {
-        tokio::time::sleep(LOOK_AGAIN).await;
-        let Ok(mut file) = tokio::fs::File::open(&path).await else {
-            continue;
-        };
-        let found = file.metadata().await?;
-        if found.ino() != inode || found.len() < place {
-            (inode, place) = (found.ino(), 0);
-        }
-        file.seek(std::io::SeekFrom::Start(place)).await?;
-        let mut piece = Vec::new();
-        place += file.take(PIECE).read_to_end(&mut piece).await? as u64;
-        let mut out = std::io::stdout().lock();
-        let shown = text::printable(&String::from_utf8_lossy(&piece));
-        // Nobody reads any more.
-        if out
-            .write_all(shown.as_bytes())
-            .and_then(|()| out.flush())
-            .is_err()
-        {
-            return Ok(());
-        }
-    }
+    });
+    shown.collect()
 }
 
 /// What a host in the background was given by whoever started it.
@@ -417,18 +352,26 @@ mod tests {
     }
 
     #[test]
-    fn the_last_lines_come_from_as_many_files_as_it_takes() {
-        let home = tempfile::tempdir().unwrap();
-        let file = |name: &str, text: &str| {
-            let path = home.path().join(name);
-            std::fs::write(&path, text).unwrap();
-            path
+    fn a_token_on_the_command_line_is_not_shown() {
+        let shown = |words: &str| {
+            let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
+            without_token(&words).join(" ")
         };
-        let files = [file("old", "1\n2\n3\n"), file("new", "4\n\u{1b}[31m5\n")];
-        let last = |most| last_lines(&files, most).unwrap();
-        assert_eq!(last(0), "");
-        assert_eq!(last(1), "[31m5\n");
-        assert_eq!(last(3), "3\n4\n[31m5\n");
-        assert_eq!(last(10).lines().count(), 5);
+        for (words, expected) in [
+            (
+                "up --connection-token abc --port 0",
+                "up --connection-token … --port 0",
+            ),
+            (
+                "up --connection-token=abc --no-web",
+                "up --connection-token=… --no-web",
+            ),
+            (
+                "up --connection-token-file abc",
+                "up --connection-token-file abc",
+            ),
+        ] {
+            assert_eq!(shown(words), expected);
+        }
     }
 }

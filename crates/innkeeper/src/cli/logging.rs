@@ -18,13 +18,21 @@ use innkeeper::LogFeed;
 #[derive(Debug, Clone, Args)]
 pub(crate) struct LogArgs {
     /// How much to log: off, error, warn, info, debug or trace [default: info]
-    #[arg(long = "log", value_name = "LEVEL", env = "INNKEEPER_LOG")]
+    #[arg(
+        long = "log",
+        value_name = "LEVEL",
+        env = "INNKEEPER_LOG",
+        hide_env_values = true,
+        help_heading = "Log"
+    )]
     level: Option<LevelFilter>,
     /// Format of log lines [default: text]
     #[arg(
         long = "log-format",
         value_name = "FORMAT",
-        env = "INNKEEPER_LOG_FORMAT"
+        env = "INNKEEPER_LOG_FORMAT",
+        hide_env_values = true,
+        help_heading = "Log"
     )]
     format: Option<LogFormat>,
 }

@@ -22,17 +22,20 @@ use innkeeper::{CustomizationSettings, HostOptions, LogFeed, WorkspaceOptions};
 
 const CONFIG_FILE: &str = "innkeeper.toml";
 
+/// These flags are the same in every command, and come last in its help.
+const HEADING: &str = "Data and configuration";
+
 #[derive(Debug, Clone, Args)]
 pub(crate) struct PlaceArgs {
     /// Directory for the host's data [default: the platform's data directory]
-    #[arg(long, value_name = "DIR", env = "INNKEEPER_DATA_DIR", value_hint = ValueHint::DirPath)]
+    #[arg(long, value_name = "DIR", env = "INNKEEPER_DATA_DIR", hide_env_values = true, help_heading = HEADING, value_hint = ValueHint::DirPath)]
     data_dir: Option<PathBuf>,
     /// Configuration file [default: innkeeper.toml in the platform's config directory]
-    #[arg(long, value_name = "FILE", env = "INNKEEPER_CONFIG", value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE", env = "INNKEEPER_CONFIG", hide_env_values = true, help_heading = HEADING, value_hint = ValueHint::FilePath)]
     config: Option<PathBuf>,
     /// Store sessions in PostgreSQL: postgres://user@host/database, without a password
     /// [env: INNKEEPER_STORE]
-    #[arg(long, value_name = "URL", global = false)]
+    #[arg(long, value_name = "URL", help_heading = HEADING)]
     store: Option<String>,
 }
 

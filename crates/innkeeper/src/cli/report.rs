@@ -14,7 +14,7 @@ use innkeeper_protocol::agent::AgentNotice;
 use innkeeper_protocol::markdown;
 use serde_json::{Map, Value, json};
 
-use super::text;
+use super::{UNWRITABLE, complain, text};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum OutputFormat {
@@ -57,6 +57,8 @@ pub(crate) struct Report {
     /// What the command for a terminal ended with.
     command_code: Option<i64>,
     usage: Option<Value>,
+    /// Why standard output does not take what is printed.
+    unwritten: Option<io::Error>,
 }
 
 impl Report {
@@ -72,11 +74,12 @@ impl Report {
             refused: false,
             command_code: None,
             usage: None,
+            unwritten: None,
         }
     }
 
     /// The turn begins.
-    pub(crate) fn begins(&self, session: &str, turn: &str) {
+    pub(crate) fn begins(&mut self, session: &str, turn: &str) {
         self.event("turnStarted", json!({"session": session, "turn": turn}));
     }
 
@@ -175,10 +178,16 @@ impl Report {
         }
         match self.format {
             OutputFormat::Text => {}
-            OutputFormat::Json => write_line(&result),
+            OutputFormat::Json => self.write_line(&result),
             OutputFormat::StreamJson => self.event("result", result),
         }
-        code
+        match self.unwritten.take() {
+            Some(error) => {
+                complain(&format!("{UNWRITABLE}: {error}"));
+                code.max(1)
+            }
+            None => code,
+        }
     }
 
     fn code(&self, ending: &Ending) -> u8 {
@@ -255,15 +264,10 @@ impl Report {
             return;
         }
         match self.format {
-            OutputFormat::Text => {
-                let mut out = io::stdout().lock();
-                let shown = match out.is_terminal() {
-                    true => text::printable(piece),
-                    false => piece.to_owned(),
-                };
-                // Whoever stopped reading does not stop the turn.
-                let _ = out.write_all(shown.as_bytes()).and_then(|()| out.flush());
-            }
+            OutputFormat::Text => match io::stdout().is_terminal() {
+                true => self.write(&text::printable(piece)),
+                false => self.write(piece),
+            },
             OutputFormat::Json => self.answer.push_str(piece),
             OutputFormat::StreamJson => {
                 self.answer.push_str(piece);
@@ -291,22 +295,30 @@ impl Report {
         }
     }
 
-    fn event(&self, kind: &str, event: Value) {
+    fn event(&mut self, kind: &str, event: Value) {
         if let (OutputFormat::StreamJson, Value::Object(event)) = (self.format, event) {
             let mut typed = Map::new();
             typed.insert("type".to_owned(), json!(kind));
             typed.extend(event);
-            write_line(&Value::Object(typed));
+            self.write_line(&Value::Object(typed));
         }
     }
-}
 
-/// In one piece. Whoever stopped reading does not stop the turn.
-fn write_line(value: &Value) {
-    let mut out = io::stdout().lock();
-    let _ = out
-        .write_all(format!("{value}\n").as_bytes())
-        .and_then(|()| out.flush());
+    fn write_line(&mut self, value: &Value) {
+        self.write(&format!("{value}\n"));
+    }
+
+    /// In one piece. Neither whoever stopped reading nor a full disk stops the
+    /// turn, but of the latter the end tells.
+    fn write(&mut self, text: &str) {
+        let mut out = io::stdout().lock();
+        let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        if let Err(error) = written
+            && error.kind() != io::ErrorKind::BrokenPipe
+        {
+            self.unwritten.get_or_insert(error);
+        }
+    }
 }
 
 #[cfg(test)]

@@ -33,16 +33,27 @@ const CANCELLING: Duration = Duration::from_secs(5);
 /// The largest prompt that is read from standard input.
 const MOST_READ: u64 = 16 * 1024 * 1024;
 
+const EXAMPLES: &str = "\
+Examples:
+  innkeeper run \"Explain what this project does\"
+  innkeeper run --agent claude --approve reads Find the slowest test
+  git log -5 --patch | innkeeper run --output-format json -
+  innkeeper run --continue \"Now fix it\"
+
+Exit codes: 0 complete, 1 failed, 3 a request was denied, 4 the prompt was
+refused, 130 stopped with Ctrl-C; for a `!` command, that of the command.";
+
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct RunArgs {
     /// Prompt for the agent; `-` or nothing reads it from standard input
     #[arg(value_name = "PROMPT")]
     prompt: Vec<String>,
     /// Agent to use [default: the host's default agent]
-    #[arg(short, long, value_name = "PROVIDER", env = "INNKEEPER_AGENT", add = ArgValueCompleter::new(completing::agents))]
+    #[arg(short, long, value_name = "PROVIDER", env = "INNKEEPER_AGENT", hide_env_values = true, add = ArgValueCompleter::new(completing::agents))]
     agent: Option<String>,
     /// Model to use [default: the agent's choice]
-    #[arg(short, long, env = "INNKEEPER_MODEL", add = ArgValueCompleter::new(completing::models))]
+    #[arg(short, long, env = "INNKEEPER_MODEL", hide_env_values = true, add = ArgValueCompleter::new(completing::models))]
     model: Option<String>,
     /// Directory that the agent works in [default: the current directory]
     #[arg(short = 'C', long = "directory", value_name = "DIR", value_hint = ValueHint::DirPath)]
@@ -54,7 +65,12 @@ pub(crate) struct RunArgs {
     #[arg(short = 'c', long = "continue", conflicts_with = "agent")]
     resume_latest: bool,
     /// Which tool calls to approve without asking
-    #[arg(long, value_name = "WHICH", env = "INNKEEPER_APPROVE")]
+    #[arg(
+        long,
+        value_name = "WHICH",
+        env = "INNKEEPER_APPROVE",
+        hide_env_values = true
+    )]
     approve: Option<Approve>,
     /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "text")]

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
-use clap::{Args, ValueEnum};
+use clap::{Args, ValueEnum, ValueHint};
+use clap_complete::engine::ArgValueCompleter;
 use innkeeper_protocol::Timestamp;
 use innkeeper_protocol::command::{Command, ExtensionCommand};
 use innkeeper_workspace::uri_of_path;
@@ -15,7 +16,7 @@ use super::client::{connect_to, explained};
 use super::control::RunningHost;
 use super::place::PlaceArgs;
 use super::sessions::{catalogue_in, ids};
-use super::{Failure, Outcome, print, text};
+use super::{Failure, Outcome, completing, print, text};
 use innkeeper::now;
 
 const METHOD: &str = "innkeeper/searchSessions";
@@ -34,13 +35,13 @@ pub(crate) struct SearchArgs {
     #[arg(required = true)]
     words: Vec<String>,
     /// Only search this session: its id or URI, or the beginning of its id
-    #[arg(long, value_name = "ID")]
+    #[arg(long, short, value_name = "ID", add = ArgValueCompleter::new(completing::sessions))]
     session: Option<String>,
     /// Only search sessions of this agent
-    #[arg(long, short, value_name = "AGENT")]
+    #[arg(long, short, value_name = "AGENT", add = ArgValueCompleter::new(completing::agents))]
     agent: Option<String>,
     /// Only search sessions that work in this directory or below it
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, short = 'C', value_name = "DIR", value_hint = ValueHint::DirPath)]
     directory: Option<PathBuf>,
     /// Only search archived sessions
     #[arg(long)]
@@ -56,7 +57,7 @@ pub(crate) struct SearchArgs {
     #[arg(long = "in", value_name = "FIELDS", value_delimiter = ',')]
     fields: Option<Vec<Field>>,
     /// Number of results, from 1 to 50
-    #[arg(long, value_name = "N", default_value = "20", value_parser = clap::value_parser!(u8).range(1..=50))]
+    #[arg(long, short = 'n', value_name = "N", default_value = "20", value_parser = clap::value_parser!(u8).range(1..=50))]
     limit: u8,
     /// Continue an earlier search: its `nextCursor`, from --json
     #[arg(long, value_name = "CURSOR")]

@@ -349,7 +349,11 @@ async fn uninstall() -> Outcome {
 pub(crate) async fn restart() -> Result<()> {
     match Manager::here() {
         Manager::Systemd => needs("systemctl", &["--user", "restart", UNIT]).await,
-        Manager::Launchd => needs("launchctl", &["kickstart", "-k", LABEL]).await,
+        Manager::Launchd => {
+            let user = rustix::process::geteuid().as_raw();
+            let target = format!("gui/{user}/{LABEL}");
+            needs("launchctl", &["kickstart", "-k", &target]).await
+        }
     }
 }
 

@@ -101,7 +101,7 @@ struct ListArgs {
     /// Only sessions that work in this directory
     #[arg(short = 'C', long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     directory: Option<PathBuf>,
-    /// At most this many
+    /// Print at most this many sessions
     #[arg(short = 'n', long, value_name = "N")]
     limit: Option<usize>,
     #[command(flatten)]
@@ -118,13 +118,14 @@ enum StatusFilter {
 }
 
 impl StatusFilter {
-    fn word(self) -> &'static str {
+    fn fits(self, bits: u32) -> bool {
         match self {
-            Self::Idle => "idle",
-            Self::Running => "running",
-            Self::Waiting => "waiting",
-            Self::Failed => "failed",
-            Self::Archived => "archived",
+            Self::Idle => status(bits) == "idle",
+            Self::Running => status(bits) == "running",
+            Self::Waiting => status(bits) == "waiting",
+            Self::Failed => status(bits) == "failed",
+            // Whatever else it is.
+            Self::Archived => SessionStatus::from_bits(bits).contains(SessionStatus::IsArchived),
         }
     }
 }
@@ -138,7 +139,7 @@ impl ListArgs {
         };
         listed.retain(|it| {
             let summary = &it.typed;
-            let wanted = |filter: StatusFilter| filter.word() == status(summary.status);
+            let wanted = |filter: StatusFilter| filter.fits(summary.status);
             self.agent
                 .as_ref()
                 .is_none_or(|agent| summary.provider == *agent)
@@ -292,18 +293,14 @@ fn directory_of(summary: &SessionSummary) -> String {
     let Some(uri) = first else {
         return String::new();
     };
-    // What is written otherwise in a URI stays as it is there.
-    let plain = uri
-        .strip_prefix("file://")
-        .filter(|path| !path.contains('%'));
-    let path = plain.unwrap_or(uri).to_owned();
+    let path = text::place(uri);
     let home =
         directories::BaseDirs::new().and_then(|dirs| Some(dirs.home_dir().to_str()?.to_owned()));
     let short = home.and_then(|home| {
         let rest = path.strip_prefix(&home)?;
         (rest.is_empty() || rest.starts_with('/')).then(|| format!("~{rest}"))
     });
-    text::one_line(&short.unwrap_or(path))
+    short.unwrap_or(path)
 }
 
 fn status(bits: u32) -> &'static str {

@@ -51,7 +51,7 @@ pub(crate) struct SendArgs {
     /// Text of the message
     #[arg(required = true)]
     text: Vec<String>,
-    /// Deliver it to the running turn instead of queueing it
+    /// Deliver the message to the running turn instead of queueing it
     #[arg(long)]
     steer: bool,
 }
@@ -80,7 +80,7 @@ pub(crate) struct TailArgs {
 pub(crate) struct ApproveArgs {
     #[command(flatten)]
     session: SessionArgs,
-    /// Which request, if there are several
+    /// Choose this request, if several are pending
     #[arg(long, value_name = "REQUEST")]
     request: Option<String>,
     /// One of the agent's own options, by its id or label
@@ -94,7 +94,7 @@ pub(crate) struct AnswerArgs {
     session: SessionArgs,
     /// The answer to the only question, or QUESTION=ANSWER for each
     answers: Vec<String>,
-    /// Which request, if there are several
+    /// Choose this request, if several are pending
     #[arg(long, value_name = "REQUEST")]
     request: Option<String>,
     /// Decline to answer
@@ -115,7 +115,7 @@ pub(crate) struct RenameArgs {
 pub(crate) struct ArchiveArgs {
     #[command(flatten)]
     session: SessionArgs,
-    /// Unarchive it
+    /// Unarchive the session
     #[arg(long)]
     undo: bool,
 }

@@ -1,6 +1,7 @@
 //! Text for terminals: tables, times, and nothing that could control them.
 
 use innkeeper_protocol::Timestamp;
+use innkeeper_workspace::path_of_uri;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 /// Takes out what a terminal would obey rather than show.
@@ -16,6 +17,14 @@ pub(crate) fn one_line(text: &str) -> String {
         .split_whitespace()
         .collect::<Vec<_>>()
         .join(" ")
+}
+
+/// Where something is, as people write it: a path of this machine, or the URI.
+pub(crate) fn place(uri: &str) -> String {
+    match path_of_uri(uri) {
+        Ok(path) => one_line(&path.to_string_lossy()),
+        Err(_) => one_line(uri),
+    }
 }
 
 /// An error with its causes, each said once: many of them quote their own.
@@ -126,6 +135,17 @@ mod tests {
     fn control_characters_are_not_shown() {
         assert_eq!(printable("a\u{1b}[31mb\nc\td\r"), "a[31mb\nc\td");
         assert_eq!(one_line(" a \n b\u{7}"), "a b");
+    }
+
+    #[test]
+    fn places_are_written_as_paths_where_they_are_on_this_machine() {
+        for (uri, shown) in [
+            ("file:///inn/b%20c/%E5%AE%BF", "/inn/b c/宿"),
+            ("file:///a%0Ab", "/a b"),
+            ("virtual://phone/a%20b", "virtual://phone/a%20b"),
+        ] {
+            assert_eq!(place(uri), shown);
+        }
     }
 
     #[test]

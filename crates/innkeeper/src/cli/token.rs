@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use clap::{Args, Subcommand};
+use clap_complete::engine::ArgValueCompleter;
 use innkeeper::server::access::{ConnectionToken, DeviceToken, write_private};
 use innkeeper_protocol::Timestamp;
 use qrcode::QrCode;
@@ -20,7 +21,7 @@ use super::done::DoneArgs;
 use super::logging;
 use super::place::PlaceArgs;
 use super::serve::{Link, Status};
-use super::{Outcome, complain, print, text};
+use super::{Outcome, complain, completing, print, text};
 use innkeeper::now;
 
 const FILE: &str = "tokens.json";
@@ -68,6 +69,7 @@ enum Action {
     /// Revoke a token and close the connections that use it
     Revoke {
         /// Name of the device
+        #[arg(add = ArgValueCompleter::new(completing::devices))]
         name: String,
         #[command(flatten)]
         done: DoneArgs,

@@ -172,7 +172,7 @@ pub(crate) fn shown(transcript: &Transcript) -> String {
         summary.provider, summary.created_at, summary.modified_at
     ));
     for directory in transcript.directories() {
-        out.push_str(&format!("in {}\n", text::one_line(directory)));
+        out.push_str(&format!("in {}\n", text::place(directory)));
     }
     for chat in &transcript.chats {
         if transcript.chats.len() > 1 {

@@ -213,7 +213,13 @@ pub(crate) fn create_private(dir: &Path) -> io::Result<()> {
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(dir)
+    builder.create(dir).map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => {
+            let reason = "it is not a directory";
+            io::Error::new(io::ErrorKind::NotADirectory, reason)
+        }
+        _ => error,
+    })
 }
 
 /// A directory that was there before may be open to others: what is kept in it

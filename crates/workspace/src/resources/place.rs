@@ -132,7 +132,7 @@ pub(crate) fn at_places<T>(
 }
 
 /// A path of this machine, if the URI names one without tricks.
-pub(crate) fn path_of_uri(uri: &str) -> Result<PathBuf, ResourceError> {
+pub fn path_of_uri(uri: &str) -> Result<PathBuf, ResourceError> {
     let invalid = |why: &str| ResourceError::Invalid(format!("`{uri}` {why}"));
     let url = Url::parse(uri).map_err(|_| invalid("is not a URI"))?;
     if url.scheme() != "file" {

@@ -4,6 +4,7 @@ use std::io::{self, Write as _};
 
 use anyhow::anyhow;
 use clap::{Args, Subcommand};
+use clap_complete::engine::ArgValueCompleter;
 use innkeeper_agents::install::{self, Done, Installed};
 use innkeeper_agents::registry::{Registry, Row, Source};
 use serde_json::json;
@@ -11,7 +12,7 @@ use serde_json::json;
 use super::super::done::DoneArgs;
 use super::super::environment::environment;
 use super::super::place::PlaceArgs;
-use super::super::{Failure, Outcome, text};
+use super::super::{Failure, Outcome, completing, text};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
@@ -24,6 +25,7 @@ pub(super) enum Command {
 #[derive(Debug, Args)]
 pub(super) struct InstallArgs {
     /// The agent, as `innkeeper agents --all` names it
+    #[arg(add = ArgValueCompleter::new(completing::installable))]
     name: String,
     /// Install this version instead of the one that is known to work
     #[arg(long, value_name = "V")]
@@ -37,6 +39,7 @@ pub(super) struct InstallArgs {
 #[derive(Debug, Args)]
 pub(super) struct UninstallArgs {
     /// The agent
+    #[arg(add = ArgValueCompleter::new(completing::installable))]
     name: String,
     #[command(flatten)]
     done: DoneArgs,

@@ -35,9 +35,15 @@ pub(super) fn check(config: &Config, dir: &Path, has_store: bool) -> Vec<Finding
             ))];
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return vec![Fine(format!(
-                "data directory: {name} does not exist yet; the first start creates it"
-            ))];
+            return vec![match can_be_made(dir) {
+                Ok(()) => Fine(format!(
+                    "data directory: {name} does not exist yet; the first start creates it"
+                )),
+                Err(error) => Problem(format!(
+                    "data directory: {name} cannot be created: {error}; choose another with \
+                     --data-dir"
+                )),
+            }];
         }
         Err(error) => {
             return vec![Problem(format!(
@@ -86,6 +92,13 @@ fn tempfile_in(dir: &Path) -> io::Result<()> {
     let path = dir.join(format!(".doctor.{}", std::process::id()));
     File::create_new(&path)?;
     fs::remove_file(&path)
+}
+
+/// Whether the directory that it would be made in can be written.
+fn can_be_made(dir: &Path) -> io::Result<()> {
+    let nearest = dir.ancestors().find(|above| above.is_dir());
+    let access = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
+    Ok(rustix::fs::access(nearest.unwrap_or(dir), access)?)
 }
 
 /// The database, the announcement, sockets: all that is for the owner alone.

@@ -161,6 +161,23 @@ fn a_file_about_the_host_that_was_spoilt_is_no_obstacle() {
 }
 
 #[test]
+fn a_file_about_the_host_that_was_removed_or_names_another_process_is_no_obstacle() {
+    let inn = Inn::new();
+    inn.call(&["up", "--port", "0"]).with(0);
+    let host = pid(&inn.path("data"));
+    for left in [None, Some(r#"{"pid":1,"socket":"/nowhere/host.sock"}"#)] {
+        match left {
+            Some(text) => fs::write(inn.data("host.json"), text).unwrap(),
+            None => fs::remove_file(inn.data("host.json")).unwrap(),
+        }
+        inn.call(&["run", "-a", "script", "hello"]).with(0);
+        let shown = inn.call(&["status", "--json"]).with(0).out;
+        let shown: Value = serde_json::from_str(&shown).unwrap();
+        assert_eq!(shown["pid"], host);
+    }
+}
+
+#[test]
 fn a_process_that_has_the_directory_for_long_and_accepts_no_commands_is_named_at_once() {
     let inn = Inn::new();
     inn.serve(&[]).stop();

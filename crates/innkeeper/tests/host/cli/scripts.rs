@@ -162,6 +162,25 @@ fn the_exit_code_says_what_became_of_it() {
     }
 }
 
+/// Whoever stops reading is content; a disk that is full loses the answer.
+#[test]
+fn an_answer_that_cannot_be_written_is_a_failure() {
+    let inn = Inn::new();
+    for args in [
+        &["run", "-a", "script", "hello"][..],
+        &["run", "-a", "script", "--output-format", "json", "hello"],
+        &["sessions"],
+    ] {
+        let full = std::fs::File::options().write(true).open("/dev/full");
+        let mut command = inn.command(args);
+        command.arg("--data-dir").arg(inn.path("data"));
+        let output = command.stdout(full.unwrap()).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{args:?} {said}");
+        assert!(said.contains("standard output cannot be written"), "{said}");
+    }
+}
+
 #[test]
 fn a_session_whose_first_prompt_was_refused_is_not_left_behind() {
     let inn = Inn::new();
@@ -205,6 +224,16 @@ fn a_session_is_steered_by_commands() {
     assert_eq!(archived[0]["title"], "The east wing");
     inn.call(&["archive", "--undo", &id]).with(0);
     assert!(sessions(&inn, &["--status", "archived"]).is_empty());
+    inn.call(&["send", &id, "confirm"]).with(0);
+    eventually("an approval waits", || {
+        let waiting = sessions(&inn, &["--status", "waiting"]);
+        (waiting.len() == 1).then_some(())
+    });
+    inn.call(&["archive", &id]).with(0);
+    let archived = sessions(&inn, &["--status", "archived"]);
+    assert_eq!(archived.len(), 1, "it waits, and it is archived");
+    inn.call(&["archive", "--undo", &id]).with(0);
+    inn.call(&["cancel", &id]).with(0);
     inn.call(&["send", &id, r#"{"steps":[{"sleep":600000}]}"#])
         .with(0);
     inn.call(&["send", &id, "hello"]).with(0);
@@ -261,6 +290,11 @@ fn shells_complete_what_there_is() {
     assert!(models.contains("script-large"), "{models}");
     let ids = completed(&["innkeeper", "tail", &id[..2]]);
     assert!(ids.contains(&id[..8]), "{ids}");
+    let agents = completed(&["innkeeper", "agents", "install", "cl"]);
+    assert!(agents.lines().any(|line| line == "claude"), "{agents}");
+    inn.call(&["token", "add", "phone"]).with(0);
+    let devices = completed(&["innkeeper", "token", "revoke", "ph"]);
+    assert!(devices.lines().any(|line| line == "phone"), "{devices}");
     let commands = completed(&["innkeeper", ""]);
     assert!(
         commands.contains("sessions") && !commands.contains("bridge"),

@@ -186,6 +186,32 @@ fn a_database_that_cannot_be_looked_at_is_not_taken_for_none() {
         .failed("check its path and permissions");
     let said = inn.call(&["doctor"]).with(1).out;
     assert!(said.contains("problem   store: "), "{said}");
+    std::os::unix::fs::symlink("innkeeper.lock", inn.data("innkeeper.lock")).unwrap();
+    inn.call(&["status"])
+        .failed("check its owner and permissions");
+}
+
+#[test]
+fn directories_are_listed_as_paths_whatever_is_in_their_names() {
+    let inn = Inn::new();
+    let directory = inn.path("a b ä");
+    fs::create_dir(&directory).unwrap();
+    let path = directory.to_str().unwrap();
+    inn.call(&["run", "-a", "script", "-C", path, "hello"])
+        .with(0);
+    let listed = inn.call(&["sessions"]).with(0).out;
+    assert!(listed.contains("/a b ä\n"), "{listed}");
+    let shown = inn.call(&["sessions", "show", &first_id(&inn)]).with(0).out;
+    assert!(shown.contains(path), "{shown}");
+    assert_eq!(summaries(&inn, &["-C", path]).len(), 1);
+}
+
+#[test]
+fn a_data_directory_that_is_something_else_is_said_to_be_none() {
+    let inn = Inn::new();
+    inn.write("data", "");
+    inn.call(&["run", "-a", "script", "hello"])
+        .failed("it is not a directory");
 }
 
 #[test]

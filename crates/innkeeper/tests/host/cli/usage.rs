@@ -32,7 +32,12 @@ fn version_help_agents_and_completions_are_printed() {
     let inn = Inn::new();
     let version = concat!("innkeeper ", env!("CARGO_PKG_VERSION"), "\n");
     assert_eq!(inn.bare_call(&["--version"]).with(0).out, version);
-    assert!(inn.bare_call(&["--help"]).with(0).out.contains("sessions"));
+    let help = inn.bare_call(&["--help"]).with(0).out;
+    assert!(help.contains("sessions") && help.contains("Examples:"));
+    assert!(!help.contains("--port"), "the flags of serve: {help}");
+    assert!(help.contains("--version"), "{help}");
+    let help = inn.bare_call(&["serve", "--help"]).with(0).out;
+    assert!(help.contains("--port"), "{help}");
     let agents = inn.bare_call(&["agents"]).with(0).out;
     assert!(agents.contains("script-small") && agents.contains("built in"));
     // The script asks the program what there is to complete.
