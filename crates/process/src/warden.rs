@@ -31,8 +31,8 @@ without() {
         [ "$other" = "$1" ] || others="$others $other"
     done
 }
-# What is ignored above is ignored by the timer, too, so it is told by another
-# signal. It ends its sleep first, which would go on without it.
+# The timer also ignores what is ignored above, so another signal ends it. It ends
+# its sleep first, which would go on without it.
 stop_timer() {
     [ -z "$timer" ] || { kill -s USR1 "$timer"; wait "$timer"; }
     timer=

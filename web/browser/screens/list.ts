@@ -41,7 +41,6 @@ const SHOTS: Shot[] = [
   { name: "list-selecting", isOnlyLight: true, scene: "usual", act: selecting },
   { name: "list-menu", isOnlyLight: true, scene: "usual", act: (page) => page.locator(".session-row").nth(2).click({ button: "right" }) },
   { name: "home-agents", isOnlyLight: true, scene: "usual", act: click(/^Agent/) },
-  { name: "home-models", isOnlyLight: true, scene: "usual", act: click(/^Model/) },
   { name: "home-many-models", isOnlyLight: true, scene: "manyModels", act: choosing },
   { name: "session-context", isOnlyLight: true, scene: "usual", path: session, act: click(/of context/) },
   { name: "home-options", isOnlyLight: true, scene: "usual", act: click("More options") },
@@ -54,7 +53,7 @@ const SHOTS: Shot[] = [
   { name: "session-many-tools", scene: "manyTools", path: session, windows: ["desktop", "phone"] },
   { name: "session-approval", scene: "approval", path: session, windows: ["desktop", "phone"] },
   { name: "session-plan", scene: "plan", path: session, windows: ["desktop", "phone"] },
-  { name: "attempts", scene: "attempts", path: "#/attempts/roof", windows: ["wide"], act: comparing },
+  { name: "attempts", isOnlyLight: true, scene: "attempts", path: "#/attempts/roof", windows: ["wide"], act: comparing },
   { name: "attempts-phone", isOnlyLight: true, scene: "attempts", path: "#/attempts/roof", windows: ["phone"] },
   { name: "attempts-begin", isOnlyLight: true, scene: "usual", path: "#/start?attempts=3" },
   { name: "attempts-keep", isOnlyLight: true, scene: "attempts", path: "#/attempts/roof", act: (page) => page.getByRole("button", { name: "Keep this one" }).first().click() },
@@ -78,10 +77,10 @@ const SHOTS: Shot[] = [
   { name: "automations", isOnlyLight: true, scene: "usual", path: "#/automations" },
   { name: "connect", isOnlyLight: true, scene: "usual", path: "#/connect" },
   { name: "refused", scene: "refused", windows: ["desktop", "phone"] },
-  { name: "palette", scene: "usual", act: (page) => page.keyboard.press("Control+KeyK") },
+  { name: "palette", isOnlyLight: true, scene: "usual", act: (page) => page.keyboard.press("Control+KeyK") },
   { name: "palette-found", isOnlyLight: true, scene: "usual", act: looking },
-  { name: "keys", scene: "usual", path: "#/inbox", act: (page) => page.keyboard.press("?") },
-  { name: "notices", scene: "usual", act: noticing },
+  { name: "keys", isOnlyLight: true, scene: "usual", path: "#/inbox", act: (page) => page.keyboard.press("?") },
+  { name: "notices", isOnlyLight: true, scene: "usual", act: noticing },
 ];
 
 export interface Screen {
