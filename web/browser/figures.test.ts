@@ -142,6 +142,46 @@ describe("10,000 turns", () => {
   });
 });
 
+describe("1,000 sessions", () => {
+  test("are listed, follow the host, and are filtered", async () => {
+    const page = await open();
+    const session = await meter(page);
+    const before = await spent(session);
+    await page.evaluate(() => {
+      const { store } = (globalThis as never as Client).innkeeper;
+      const items = Array.from({ length: 1000 }, (_, index) => ({
+        resource: `x:/many/${index}`,
+        provider: "script",
+        title: `Errand ${index}`,
+        status: 33,
+        createdAt: "2026-01-01T00:00:00.000Z",
+        modifiedAt: new Date(Date.UTC(2026, 0, 1) + index * 1000).toISOString(),
+      }));
+      store.handleServerEvent({ type: "sessions", items, first: true, last: true });
+      store.flush();
+    });
+    const rows = page.locator(".session-row");
+    await rows.getByText("Errand 999", { exact: true }).waitFor();
+    report("CPU ms to list 1,000 sessions", (await spent(session)) - before, 300);
+    report("DOM nodes with 1,000 sessions", await nodes(page), 1500);
+    const working = await spent(session);
+    const changes = 50;
+    await page.evaluate(async (count) => {
+      const { store } = (globalThis as never as Client).innkeeper;
+      for (let index = 0; index < count; index++) {
+        store.handleServerEvent({ type: "sessionSummaryChanged", session: `x:/many/${index}`, changes: { activity: `Step ${index}`, status: 40 } });
+        store.flush();
+        await new Promise((resolve) => requestAnimationFrame(resolve));
+      }
+    }, changes);
+    report("CPU ms a change of one among 1,000 sessions", ((await spent(session)) - working) / changes, 16);
+    const typing = await spent(session);
+    await page.getByPlaceholder("Filter sessions").pressSequentially("errand 512");
+    await expect.poll(() => rows.count()).toBe(1);
+    report("CPU ms a letter of the filter with 1,000 sessions", ((await spent(session)) - typing) / 10, 16);
+  });
+});
+
 test("a diff of 5,000 lines opens", async () => {
   const page = await open();
   const session = await meter(page);

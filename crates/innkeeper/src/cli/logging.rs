@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::Registry;
-use tracing_subscriber::filter::Targets;
+use tracing_subscriber::filter::{FilterExt as _, Targets};
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::{Layer, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;
@@ -75,9 +75,9 @@ pub(crate) fn start(
     };
     let on_terminal = to_stderr.then(|| {
         let colours = io::stderr().is_terminal() && wants_colours();
-        lines(io::stderr, format, colours).with_filter(wanted.clone())
+        lines(io::stderr, format, colours).with_filter(wanted.clone().and(discreet()))
     });
-    let in_file = lines(logs.file.clone(), format, false).with_filter(wanted);
+    let in_file = lines(logs.file.clone(), format, false).with_filter(wanted.and(discreet()));
     let registry = tracing_subscriber::registry().with(
         vec![Some(in_file), on_terminal]
             .into_iter()
@@ -134,6 +134,16 @@ fn wanted(
     Ok(Targets::new()
         .with_default(level.min(LevelFilter::WARN))
         .with_target("innkeeper", level))
+}
+
+/// Libraries that would log what passes through them: whole messages, with the
+/// tokens in them, and the values of statements. No setting makes them do so.
+fn discreet() -> Targets {
+    Targets::new()
+        .with_default(LevelFilter::TRACE)
+        .with_target("tungstenite", LevelFilter::DEBUG)
+        .with_target("tokio_tungstenite", LevelFilter::DEBUG)
+        .with_target("tokio_postgres", LevelFilter::INFO)
 }
 
 #[cfg(test)]

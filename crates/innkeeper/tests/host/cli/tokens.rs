@@ -231,6 +231,22 @@ fn operators_see_who_comes_and_what_happens_and_not_what_was_said() {
 }
 
 #[test]
+fn no_level_of_the_log_has_what_was_said() {
+    let inn = Inn::new();
+    let host = inn.serve_after(
+        "unset INNKEEPER_LOG; export RUST_LOG=trace; exec 2>/dev/null",
+        &[],
+    );
+    let wish = "a secret wish";
+    inn.call(&["run", "-a", "script", wish]).with(0);
+    host.stop();
+    let log = fs::read_to_string(inn.data("logs/innkeeper.log")).unwrap();
+    assert!(log.contains("TRACE"), "{log}");
+    let in_hex: String = wish.bytes().map(|byte| format!("{byte:02x}")).collect();
+    assert!(!log.contains(wish) && !log.contains(&in_hex), "{log}");
+}
+
+#[test]
 fn flags_are_variables_and_keys() {
     let inn = Inn::new();
     let socket = inn.path("inn.sock");
