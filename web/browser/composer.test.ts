@@ -28,7 +28,10 @@ describe("writing", () => {
   ])("on %s, everything below the text is on one line", async (_, options, hasPane) => {
     const page = await open("#/", options);
     await newSession(page);
-    await play(page, scenario({ usage: { inputTokens: 10, outputTokens: 5 } }, { say: "ready" }));
+    await editor(page).fill(scenario({ usage: { inputTokens: 10, outputTokens: 5 } }, { say: "ready" }));
+    // On a phone, Enter begins a new line.
+    await page.getByRole("button", { name: "Send", exact: true }).click();
+    await page.locator(".turn-footer").waitFor();
     if (hasPane) await page.getByRole("button", { name: "Changes", exact: true }).click();
     const controls = page.locator(".composer-bar").locator("button:visible, label:visible");
     const middles = await controls.evaluateAll((all) => all.map((one) => one.getBoundingClientRect()).map(({ top, bottom }) => Math.round((top + bottom) / 2)));
