@@ -107,7 +107,7 @@ test("a real agent at work", async () => {
   await frame(page, 2);
   await pictures(page.url());
   await page.keyboard.press("Alt+y");
-  await until(page, async () => (await page.getByText(/\d s waiting for you|waiting for you/).count()) > 0);
+  await until(page, async () => (await page.locator(".turn-footer").count()) > 0);
   await frame(page, 1.5);
   await page.getByRole("button", { name: "Changes", exact: true }).click();
   const file = page.locator(".changes").getByRole("button", { name: /order\.py/ }).first();
